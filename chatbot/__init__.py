@@ -1,0 +1,1 @@
+"""The chatbot's domain and its adapters."""

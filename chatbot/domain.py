@@ -1,0 +1,141 @@
+"""The nouns that the graph and the adapters share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from chatbot.errors import InputError
+
+Intent = Literal["knowledge_base", "general_chat"]
+TurnStatus = Literal["complete", "stopped", "failed"]
+
+INTENTS: tuple[Intent, ...] = get_args(Intent)
+ANONYMOUS = "anonymous"
+ID_LENGTH = 200
+
+
+def checked_id(value: object, name: str, *, slash: bool = False) -> str:
+    """Return `value` if it has the form of an id: short, printable, without white space.
+
+    Ids reach databases, logs and URLs, so anything but such a string is refused.
+
+    Raises:
+        InputError: `value` has another type or form.
+    """
+    if (
+        isinstance(value, str)
+        and 0 < len(value) <= ID_LENGTH
+        and value.isprintable()
+        and not any(character.isspace() for character in value)
+        and (slash or "/" not in value)
+    ):
+        return value
+    form = f"1 to {ID_LENGTH} printable characters without white space"
+    message = f"The {name} must be {form}{'' if slash else ' or slash'}."
+    raise InputError(message)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """Whose conversation it is, and which one. Both ids are checked when it is made."""
+
+    session_id: str
+    user_id: str = ANONYMOUS
+
+    def __post_init__(self) -> None:
+        """Refuse ids that are not plain strings of the checked form."""
+        checked_id(self.session_id, "session id")
+        checked_id(self.user_id, "user id", slash=True)
+
+    @property
+    def key(self) -> str:
+        """The stored key: the plain session id without users, else user and session.
+
+        An id has no white space, so two different sessions never share a key.
+        """
+        if self.user_id == ANONYMOUS:
+            return self.session_id
+        return f"{self.user_id} {self.session_id}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """One question and what came of it.
+
+    `record` is the audit record, plain JSON: `intent`, `reason`, `query`, `assistants`,
+    `passages`, `citations`, `model`, `usage`, `timings` (milliseconds per step), `degraded`,
+    `finish_reason`, `error`, `trace_id`.
+    """
+
+    id: str
+    question: str
+    started_at: datetime
+    answer: str = ""
+    status: TurnStatus = "complete"
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def intent(self) -> Intent | None:
+        """What the router decided, where it came that far."""
+        intent = self.record.get("intent")
+        return intent if intent in INTENTS else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadedHistory:
+    """The newest turns of a session, oldest first.
+
+    `degraded` tells people why these turns may not be all there are, or is empty.
+    """
+
+    turns: Sequence[Turn] = ()
+    degraded: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionSummary:
+    """A session as a list shows it. `title` is made from its first question."""
+
+    session_id: str
+    title: str
+    last_active: datetime
+    turns: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assistant:
+    """A part of the knowledge with a name, and what it knows in a sentence or two."""
+
+    id: str
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage:
+    """A piece of a document. `score` is between 0 and 1, higher is closer to the question.
+
+    `location` is where in the document it stands, in words a person can follow (heading path,
+    page), or empty. `url` opens the document, where it has an address.
+    """
+
+    id: str
+    text: str
+    document: str
+    document_id: str
+    assistant: str
+    score: float
+    location: str = ""
+    url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Findings:
+    """What a search gave: passages, best first, and why parts of the knowledge gave none.
+
+    `failures` maps the name of an assistant that could not be asked to a sentence for people.
+    """
+
+    passages: Sequence[Passage] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,129 @@
+"""The errors that are raised on purpose.
+
+ChatbotError
+├── ConfigurationError            a setting is wrong: nothing works until it is corrected
+│   └── PromptError               a prompt file is missing or has a wrong hole
+├── InputError                    the caller sent something that cannot be used
+├── BusyError                     the session is answering another question
+├── DeadlineError                 the turn took longer than it may
+├── ModelError                    the model refused or failed; `kind` says how
+└── UnavailableError              a service gave no usable answer: the turn degrades
+    ├── HistoryError
+    └── KnowledgeBaseError        `kind` says how
+"""
+
+from typing import Literal
+
+KnowledgeFailure = Literal["unavailable", "forbidden", "not_found", "argument", "protocol"]
+ModelFailure = Literal[
+    "rate_limit",
+    "auth",
+    "bad_request",
+    "context_too_long",
+    "content_filter",
+    "timeout",
+    "connection",
+    "server",
+    "protocol",
+    "interrupted",
+    "unsupported",
+]
+
+
+class ChatbotError(Exception):
+    """An error with a stable code and a sentence for people.
+
+    `message` never carries a secret, a header, or a stack trace. `retryable` says whether the
+    same request may succeed later, `retry_after` in how many seconds, where that is known.
+    """
+
+    code = "internal"
+    retryable = False
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+
+
+class ConfigurationError(ChatbotError):
+    """A setting is missing or wrong."""
+
+    code = "configuration"
+
+
+class PromptError(ConfigurationError):
+    """A prompt file is missing, unreadable, or asks for a value that nobody gives."""
+
+    code = "prompt"
+
+
+class InputError(ChatbotError):
+    """The request cannot be used as it is."""
+
+    code = "invalid_input"
+
+
+class BusyError(ChatbotError):
+    """The session is still answering another question."""
+
+    code = "busy"
+    retryable = True
+
+
+class DeadlineError(ChatbotError):
+    """The turn took longer than `TURN_TIMEOUT_SECONDS`."""
+
+    code = "deadline"
+    retryable = True
+
+
+class ModelError(ChatbotError):
+    """The model refused the request or failed while it answered.
+
+    `code` is `model_` and the kind. Rate limits, timeouts, and failures of connection or server
+    are worth another try; a refused request is not.
+    """
+
+    def __init__(
+        self, kind: ModelFailure, message: str, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.kind = kind
+        self.code = f"model_{kind}"
+        self.retryable = kind in {
+            "rate_limit",
+            "timeout",
+            "connection",
+            "server",
+            "protocol",
+            "interrupted",
+        }
+
+
+class UnavailableError(ChatbotError):
+    """A service gave no usable answer."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class HistoryError(UnavailableError):
+    """The conversation could not be read or written."""
+
+    code = "history_unavailable"
+
+
+class KnowledgeBaseError(UnavailableError):
+    """The knowledge base gave no usable answer.
+
+    `code` is `knowledge_` and the kind; only an unavailable one is worth another try.
+    """
+
+    def __init__(
+        self, kind: KnowledgeFailure, message: str, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.kind = kind
+        self.code = f"knowledge_{kind}"
+        self.retryable = kind in {"unavailable", "protocol"}

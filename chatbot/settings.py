@@ -1,0 +1,173 @@
+"""Every setting: its variable, its default, what it must be, and where its value came from."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from chatbot.domain import Intent, checked_id
+from chatbot.errors import ConfigurationError, InputError
+
+PROJECT = Path(__file__).resolve().parent.parent
+FILES = (".env.local", ".env")
+
+
+def _http_address(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        message = "must be an address that begins with http:// or https://"
+        raise ValueError(message)
+    return value.rstrip("/")
+
+
+def _mongodb_name(value: str) -> str:
+    if not 0 < len(value.encode()) <= NAME_BYTES or set(value) & set('/\\. "$*<>:|?\0'):
+        message = f'must be 1 to {NAME_BYTES} bytes without spaces or any of /\\."$*<>:|?'
+        raise ValueError(message)
+    return value
+
+
+NAME_BYTES = 63  # MongoDB's limit for the name of a database
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Url = Annotated[str, AfterValidator(_http_address)]
+Name = Annotated[str, AfterValidator(_mongodb_name)]
+
+
+class Settings(BaseSettings):
+    """The settings of one process. Made by entry points alone, with `Settings.load`.
+
+    A field is set by the variable of the same name in capitals; an empty variable counts as
+    unset. Relative paths stand below the folder that holds `.env`.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=False
+    )
+
+    chatbot_data_dir: Path = Path(".chatbot")
+    prompts_dir: Path | None = None
+
+    mongodb_uri: SecretStr | None = None
+    mongodb_db: Name = "chatbot"
+    mongodb_collection: Name = "chat_history"
+    session_ttl_days: Annotated[float, Field(gt=0, le=36500)] = 30
+    default_session_id: str = "default"
+    history_turns: Annotated[int, Field(ge=0, le=200)] = 20
+
+    llm_model: str | None = None
+    llm_temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    dashscope_api_key: SecretStr | None = None
+    dashscope_base_url: Url = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+    openai_api_key: SecretStr | None = None
+    openai_base_url: Url | None = None
+
+    ragflow_api_key: SecretStr | None = None
+    ragflow_base_url: Url | None = None
+    knowledge_dir: Path = Path("examples/knowledge")
+    passages: Annotated[int, Field(ge=1, le=30)] = 6
+    route_default: Intent = "general_chat"
+
+    turn_timeout_seconds: Seconds = 120
+    router_timeout_seconds: Seconds = 15
+    knowledge_timeout_seconds: Seconds = 15
+    first_token_timeout_seconds: Seconds = 30
+    token_timeout_seconds: Seconds = 30
+
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["text", "json"] = "text"
+    log_questions: bool = False
+
+    _root: Path = PrivateAttr(default=PROJECT)
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @field_validator("default_session_id")
+    @classmethod
+    def _check_session_id(cls, value: str) -> str:
+        try:
+            return checked_id(value, "session id")
+        except InputError as error:
+            raise ValueError(error.message) from None
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _upper_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Self:
+        """Read `.env` and `.env.local` into the process environment, then the environment.
+
+        A variable that the process already has stays as it is; `.env.local` goes before `.env`.
+        The files stand in `folder`, else in the current folder, else in the project's.
+
+        Raises:
+            ConfigurationError: A value is wrong. Names the variable, its rule, its source.
+        """
+        root = folder or _folder_of_settings()
+        sources = {name.upper(): "the environment" for name in os.environ}
+        for name in FILES:
+            for variable, value in _read(root / name).items():
+                if variable.upper() not in sources:
+                    os.environ[variable] = value
+                    sources[variable.upper()] = str(root / name)
+        try:
+            settings = cls()
+        except ValidationError as error:
+            raise ConfigurationError(_explain(error, sources)) from None
+        settings._root = root
+        settings._sources = sources
+        return settings
+
+    def path(self, path: Path) -> Path:
+        """Return `path` as an absolute one, below the folder of the settings if relative."""
+        return (self._root / path.expanduser()).resolve()
+
+    def source(self, field: str) -> str:
+        """Return where the value of `field` was read."""
+        if not os.environ.get(field.upper()):
+            return "default"
+        return self._sources.get(field.upper(), "the environment")
+
+
+def _folder_of_settings() -> Path:
+    current = Path.cwd()
+    return current if any((current / name).is_file() for name in FILES) else PROJECT
+
+
+def _read(path: Path) -> Mapping[str, str]:
+    if not path.is_file():
+        return {}
+    try:
+        values = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path} cannot be read as UTF-8 text: {error}"
+        raise ConfigurationError(message) from None
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _explain(error: ValidationError, sources: Mapping[str, str]) -> str:
+    lines = []
+    for detail in error.errors(include_url=False, include_context=False):
+        variable = str(detail["loc"][0]).upper()
+        shown = _shown(variable, detail.get("input"))
+        source = sources.get(variable, "the environment")
+        rule = detail["msg"].removeprefix("Value error, ")
+        lines.append(f"{variable}{shown} (from {source}): {rule}")
+    return "\n".join(lines)
+
+
+def _shown(variable: str, value: Any) -> str:  # noqa: ANN401 - whatever was given
+    secret = variable.endswith(("_KEY", "_URI", "_URL"))
+    return "" if secret else f"={value!r}"

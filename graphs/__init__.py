@@ -1,0 +1,1 @@
+"""The state machine that answers one question at a time."""

@@ -1,0 +1,1 @@
+"""The ways in: LangGraph server, HTTP, web page and terminal."""
