@@ -1,9 +1,21 @@
 """What the graph needs from outside; the third port is LangChain's `BaseChatModel`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from chatbot.domain import Assistant, Findings, LoadedHistory, Session, SessionSummary, Turn
+from langchain_core.language_models import BaseChatModel
+
+from chatbot.domain import (
+    Assistant,
+    Findings,
+    Intent,
+    LoadedHistory,
+    Session,
+    SessionSummary,
+    Turn,
+)
+from chatbot.prompts import Prompts
 
 
 class ChatHistory(Protocol):
@@ -84,3 +96,30 @@ class KnowledgeBase(Protocol):
     async def check(self) -> str:
         """Return why the knowledge base cannot be asked at this moment, or ""."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """How much a turn may use. Times are in seconds."""
+
+    turn_seconds: float = 120
+    router_seconds: float = 15
+    knowledge_seconds: float = 15
+    history_turns: int = 20
+    passages: int = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ports:
+    """All that the graph is built on.
+
+    `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
+    """
+
+    history: ChatHistory
+    knowledge: KnowledgeBase
+    model: BaseChatModel
+    prompts: Prompts = field(default_factory=Prompts.load)
+    limits: Limits = field(default_factory=Limits)
+    default_session_id: str = "default"
+    default_intent: Intent = "general_chat"

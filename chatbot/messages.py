@@ -1,0 +1,170 @@
+"""Builds what the model is given: the one place where messages are put together."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from chatbot.domain import Assistant, Passage, Turn
+from chatbot.prompts import Prompts
+
+Outcome = Literal["found", "empty", "unavailable", "forbidden"]
+
+RECENT_INTENTS = 5
+ROUTER_TURNS = 4
+ROUTER_CHARACTERS = 4_000
+HISTORY_CHARACTERS = 24_000
+_TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessagePipeline:
+    """The prompts of one turn: its question, what was said before, and how to answer.
+
+    `instructions` are the persona of this run, `language` the answer's ("" for the question's).
+    """
+
+    prompts: Prompts
+    question: str
+    turns: Sequence[Turn] = ()
+    instructions: str = ""
+    language: str = ""
+
+    def for_router(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
+        """Return what the router sees: assistants, last intents, recent turns, question."""
+        intents = [turn.intent for turn in self.turns if turn.intent][-RECENT_INTENTS:]
+        system = self.prompts.render(
+            "router",
+            assistants=_listed(assistants) or "(none at the moment)",
+            intents=", ".join(intents) or "(none yet)",
+        )
+        return [SystemMessage(system), *self._shortened()]
+
+    def for_rewriting(self) -> list[BaseMessage]:
+        """Return what the model sees when it makes a follow-up stand alone."""
+        return [SystemMessage(self.prompts.render("rewrite_question")), *self._shortened()]
+
+    def for_answer(self, query: str, passages: Sequence[Passage]) -> list[BaseMessage]:
+        """Return what the model sees when it answers from passages, numbered from 1.
+
+        Without passages the model is told that nothing was found. The passages stand in the
+        last message, as data between tags that their own text cannot close; the same message
+        carries them in `additional_kwargs`, for a model that quotes instead of writing.
+        """
+        asked = self.question if query == self.question else f"{self.question}\n({query})"
+        if passages:
+            body = "\n".join(
+                _passage(number, found) for number, found in enumerate(passages, 1)
+            )
+            task = f"<passages>\n{body}\n</passages>"
+        else:
+            task = self.prompts.render("nothing_found")
+        extra: dict[str, Any] = {
+            "question": query,
+            "passages": [
+                {"number": number, **asdict(found)} for number, found in enumerate(passages, 1)
+            ],
+            "outcome": "found" if passages else "empty",
+        }
+        content = f"{task}\n\n<question>\n{_inert(asked)}\n</question>"
+        return [
+            SystemMessage(self._system("answer")),
+            *history_messages(self.prompts, fitting(self.turns, HISTORY_CHARACTERS)),
+            HumanMessage(content, additional_kwargs=extra),
+        ]
+
+    def for_chat(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
+        """Return what the model sees when it answers without the knowledge base."""
+        subjects = ", ".join(assistant.name for assistant in assistants)
+        return [
+            SystemMessage(self._system("chat", assistants=subjects or "(none at the moment)")),
+            *history_messages(self.prompts, fitting(self.turns, HISTORY_CHARACTERS)),
+            HumanMessage(self.question, additional_kwargs={"question": self.question}),
+        ]
+
+    def _system(self, name: str, **values: str) -> str:
+        language = self.language or "the language of the user's latest question"
+        return self.prompts.render(
+            name, instructions=self.instructions, language=language, **values
+        )
+
+    def _shortened(self) -> list[BaseMessage]:
+        """Return the recent turns and the question, long texts without their middle."""
+        recent = history_messages(
+            self.prompts, self.turns[-ROUTER_TURNS:], shorten=ROUTER_CHARACTERS // 4
+        )
+        return [*recent, HumanMessage(shortened(self.question, ROUTER_CHARACTERS))]
+
+
+def history_messages(
+    prompts: Prompts, turns: Sequence[Turn], *, shorten: int | None = None
+) -> list[BaseMessage]:
+    """Return the turns as pairs of a question and an answer.
+
+    An unanswered turn gets a stand-in, so that no two messages of the user follow each other.
+    """
+    messages: list[BaseMessage] = []
+    for turn in turns:
+        answer = turn.answer or prompts.render("unanswered")
+        messages += [
+            HumanMessage(shortened(turn.question, shorten)),
+            AIMessage(shortened(answer, shorten)),
+        ]
+    return messages
+
+
+def fitting(turns: Sequence[Turn], characters: int) -> Sequence[Turn]:
+    """Return the newest turns that together have at most `characters`; whole turns only."""
+    kept = len(turns)
+    left = characters
+    while kept and (left := left - _size(turns[kept - 1])) >= 0:
+        kept -= 1
+    return turns[kept:]
+
+
+def shortened(text: str, characters: int | None) -> str:
+    """Return the text, without its middle where it is longer than `characters`."""
+    if characters is None or len(text) <= characters:
+        return text
+    half = characters // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def text_of(content: str | Sequence[str | Mapping[str, Any]]) -> str:
+    """Return the text of a message's content, whether it is a string or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = (block if isinstance(block, str) else block.get("text", "") for block in content)
+    return "".join(block for block in blocks if isinstance(block, str))
+
+
+def _size(turn: Turn) -> int:
+    return len(turn.question) + len(turn.answer)
+
+
+def _listed(assistants: Sequence[Assistant]) -> str:
+    return "\n".join(
+        f"- {_line(assistant.name)}: {shortened(_line(assistant.description), 500)}"
+        for assistant in assistants
+    )
+
+
+def _passage(number: int, passage: Passage) -> str:
+    source = " · ".join(part for part in (passage.document, passage.location) if part)
+    head = f'<passage number="{number}" source="{_attribute(source)}">'
+    return f"{head}\n{_inert(passage.text)}\n</passage>"
+
+
+def _inert(text: str) -> str:
+    """Return the text so that no part of it can be read as one of our tags."""
+    return _TAG.sub("&lt;", text)
+
+
+def _attribute(text: str) -> str:
+    return _line(text).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

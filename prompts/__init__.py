@@ -1,0 +1,1 @@
+"""The prompts that ship with the chatbot, one Markdown file per model call or notice."""
