@@ -1,0 +1,119 @@
+"""Checks what a run was given, before anything is done with it."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.runtime import Runtime
+
+from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session
+from chatbot.errors import InputError
+from chatbot.messages import text_of
+from graphs.state import Context
+
+MOST_ASSISTANTS = 20
+LONGEST_NAME = 255
+LONGEST_INSTRUCTIONS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choices:
+    """The choices of one run, checked."""
+
+    assistants: Sequence[str] = ()
+    route: Intent | None = None
+    language: str = ""
+    instructions: str = ""
+
+
+def context_of(runtime: Runtime[Context]) -> Context:
+    """Return the run's context; a run that was given none has the defaults."""
+    given: Context | None = runtime.context
+    return Context() if given is None else given
+
+
+def session_of(runtime: Runtime[Context], default_session_id: str) -> Session:
+    """Return whose conversation this is.
+
+    The user is the authenticated one, else the context's; the session is the context's, else
+    the thread, else the default.
+
+    Raises:
+        InputError: An id is not a plain string of the checked form.
+    """
+    context = context_of(runtime)
+    server, execution = runtime.server_info, runtime.execution_info
+    identity = server.user.identity if server and server.user else None
+    user_id = identity or context.user_id
+    session_id = context.session_id
+    if session_id is None:
+        session_id = (execution and execution.thread_id) or default_session_id
+    return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)
+
+
+def choices_of(runtime: Runtime[Context]) -> Choices:
+    """Return what this run may choose.
+
+    Raises:
+        InputError: A choice has the wrong type or is too long.
+    """
+    context = context_of(runtime)
+    assistants = context.assistants if context.assistants is not None else ()
+    if (
+        not isinstance(assistants, (list, tuple))
+        or len(assistants) > MOST_ASSISTANTS
+        or not all(isinstance(name, str) and len(name) <= LONGEST_NAME for name in assistants)
+    ):
+        message = f"assistants must be a list of at most {MOST_ASSISTANTS} names."
+        raise InputError(message)
+    if context.route is not None and context.route not in INTENTS:
+        message = f"route must be one of {', '.join(INTENTS)}, or left out."
+        raise InputError(message)
+    return Choices(
+        assistants=tuple(assistants),
+        route=cast("Intent | None", context.route),
+        language=_text(context.language, "language", LONGEST_NAME),
+        instructions=_text(context.instructions, "instructions", LONGEST_INSTRUCTIONS),
+    )
+
+
+def question_of(messages: Sequence[AnyMessage]) -> str:
+    """Return the text of the last message, which must be the user's.
+
+    Raises:
+        InputError: There is no question, it is empty, or it is not text alone.
+    """
+    if not messages or not isinstance(messages[-1], HumanMessage):
+        message = "The last message must be the user's question."
+        raise InputError(message)
+    content = messages[-1].content
+    if not isinstance(content, str) and any(
+        isinstance(block, dict) and block.get("type") != "text" for block in content
+    ):
+        message = "The question may hold text only; images and files are not supported."
+        raise InputError(message)
+    question = clean(text_of(content))
+    if not question:
+        message = "The question is empty."
+        raise InputError(message)
+    return question
+
+
+def clean(text: str) -> str:
+    """Return the text without control characters and halves of characters."""
+    return "".join(
+        character
+        for character in text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if character in "\n\t" or unicodedata.category(character) != "Cc"
+    ).strip()
+
+
+def _text(value: Any, name: str, longest: int) -> str:  # noqa: ANN401 - unchecked until here
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > longest:
+        message = f"{name} must be a text of at most {longest} characters."
+        raise InputError(message)
+    return clean(value)

@@ -1,0 +1,197 @@
+"""The steps of a turn, one function each."""
+
+import asyncio
+import uuid
+from dataclasses import asdict
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from chatbot.domain import LoadedHistory, Turn
+from chatbot.errors import HistoryError, KnowledgeBaseError
+from chatbot.events import error_data
+from chatbot.knowledge.ranking import rank
+from chatbot.messages import MessagePipeline
+from chatbot.ports import Ports
+from chatbot.queries import usable_rewrite
+from graphs.answering import say_notice, stream_answer
+from graphs.intake import choices_of, question_of, session_of
+from graphs.keeping import as_known, log_turn, running
+from graphs.router import chosen, decide, rewrite
+from graphs.searching import outcome_of, search
+from graphs.state import ChatState, ChatUpdate, Context, Route
+from graphs.tracing import describe_trace
+from graphs.turn import LiveTurn
+
+SHOWN_TO_ROUTER = 30
+
+
+async def load_history(
+    state: ChatState, runtime: Runtime[Context], *, ports: Ports
+) -> ChatUpdate:
+    """Check what the run was given, begin the turn, and load what was said before.
+
+    A run that is executed again after its turn was completed gives the kept answer.
+    """
+    execution = runtime.execution_info
+    turn_id = (execution and execution.run_id) or str(uuid.uuid4())
+    try:
+        choices_of(runtime)
+        turn = LiveTurn(
+            session=session_of(runtime, ports.default_session_id),
+            turn_id=turn_id,
+            question=question_of(state.messages),
+            emit=runtime.stream_writer,
+            deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
+        )
+        with turn.timed("load_history"):
+            loaded = await _loaded(turn, ports)
+    except Exception as error:
+        known = as_known(error)
+        runtime.stream_writer({"type": "metadata", "data": {"turn_id": turn_id}})
+        runtime.stream_writer({"type": "error", "data": error_data(known)})
+        raise known from error
+    session = turn.session
+    trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
+    turn.note(trace_id=trace_id or None)
+    if (done := _completed(loaded, turn_id)) is not None:
+        turn.replay(done)
+        return {"turn": turn, "messages": [AIMessage(done.answer, id=f"{turn_id}-answer")]}
+    return {"turn": turn, "history": [kept for kept in loaded.turns if kept.id != turn_id]}
+
+
+async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
+    """Decide whether the question needs the knowledge base, and whom to ask."""
+    turn, choices = running(state), choices_of(runtime)
+    turn.stage("routing")
+    update: ChatUpdate = {}
+    try:
+        async with asyncio.timeout(ports.limits.knowledge_seconds):
+            known = await ports.knowledge.assistants()
+    except (KnowledgeBaseError, TimeoutError) as error:
+        failure = (
+            error
+            if isinstance(error, KnowledgeBaseError)
+            else KnowledgeBaseError("unavailable", "The knowledge base did not answer in time.")
+        )
+        turn.degrade("knowledge", failure.message)
+        known, update["outcome"] = [], outcome_of(failure)
+    named = chosen(choices.assistants, known)
+    if known and (missing := [n for n in choices.assistants if not chosen([n], known)]):
+        reason = f"There is no assistant named {', '.join(missing)}; it was chosen by itself."
+        turn.degrade("assistants", reason)
+    available = named or known
+    decision = await decide(
+        turn,
+        ports,
+        _pipeline(state, runtime, ports),
+        rank(turn.question, available, SHOWN_TO_ROUTER),
+        forced=choices.route,
+    )
+    turn.note(intent=decision.intent, reason=decision.reason)
+    describe_trace(intent=decision.intent, route_reason=decision.reason)
+    return {**update, "route": decision, "assistants": available}
+
+
+async def enhance_query(
+    state: ChatState, runtime: Runtime[Context], *, ports: Ports
+) -> ChatUpdate:
+    """Make the question stand alone: as the router put it, else as a model call puts it."""
+    turn, decision = running(state), _route(state)
+    query = turn.question
+    if state.history:
+        query = usable_rewrite(turn.question, decision.question)
+        if not query:
+            turn.stage("rewriting")
+            pipeline = _pipeline(state, runtime, ports)
+            query = await rewrite(turn, ports, pipeline) or turn.question
+    turn.note(query=query)
+    describe_trace(query=query)
+    return {"query": query}
+
+
+async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
+    """Find the passages that the answer may rest on."""
+    del runtime
+    turn = running(state)
+    turn.stage("searching", state.query)
+    if not state.assistants and state.outcome != "empty":
+        return {}
+    result = await search(
+        turn,
+        ports.knowledge,
+        ports.limits,
+        chosen=_route(state).assistants,
+        available=state.assistants,
+    )
+    asked = [assistant.name for assistant in result.asked]
+    turn.note(assistants=asked, passages=[asdict(passage) for passage in result.passages])
+    describe_trace(assistants=asked, passages_found=len(result.passages))
+    return {"passages": result.passages, "outcome": result.outcome}
+
+
+async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
+    """Stream the answer: from the passages, from the conversation, or that it has none."""
+    turn, pipeline = running(state), _pipeline(state, runtime, ports)
+    turn.send_metadata()
+    turn.stage("answering")
+    if _route(state).intent == "general_chat":
+        messages = pipeline.for_chat(state.assistants)
+        message = await stream_answer(turn, ports.model, messages, ())
+    elif state.outcome in {"unavailable", "forbidden"}:
+        # Said by us: a model that was told so might still answer from what it believes.
+        message = say_notice(turn, pipeline, state.outcome)
+    else:
+        messages = pipeline.for_answer(state.query, state.passages)
+        message = await stream_answer(turn, ports.model, messages, state.passages)
+    turn.finished = True
+    describe_trace(model=turn.record.get("model"), degraded=turn.degraded_parts())
+    return {"messages": [message]}
+
+
+async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
+    """Keep the turn, then close it."""
+    del runtime
+    turn = running(state)
+    try:
+        if reason := await ports.history.save(turn.session, turn.kept_as("complete")):
+            turn.degrade("history", reason)
+    except HistoryError as error:
+        turn.degrade("history", f"This turn could not be kept: {error.message}")
+    turn.close()
+    log_turn(turn, "complete")
+    return {}
+
+
+async def _loaded(turn: LiveTurn, ports: Ports) -> LoadedHistory:
+    try:
+        loaded = await ports.history.load(turn.session, limit=ports.limits.history_turns)
+    except HistoryError as error:
+        turn.degrade("history", f"What was said before is missing: {error.message}")
+        return LoadedHistory()
+    if loaded.degraded:
+        turn.degrade("history", loaded.degraded)
+    return loaded
+
+
+def _completed(loaded: LoadedHistory, turn_id: str) -> Turn | None:
+    done = (turn for turn in loaded.turns if turn.id == turn_id)
+    return next((turn for turn in done if turn.status == "complete"), None)
+
+
+def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> MessagePipeline:
+    choices = choices_of(runtime)
+    return MessagePipeline(
+        prompts=ports.prompts,
+        question=running(state).question,
+        turns=state.history,
+        instructions=choices.instructions,
+        language=choices.language,
+    )
+
+
+def _route(state: ChatState) -> Route:
+    if state.route is None:
+        message = "no route: the route node runs first"
+        raise RuntimeError(message)
+    return state.route

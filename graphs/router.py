@@ -1,0 +1,146 @@
+"""Lets the model decide, by one streamed tool call, how a question is handled."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+
+from chatbot.domain import Assistant, Intent
+from chatbot.errors import ModelError
+from chatbot.messages import MessagePipeline, text_of
+from chatbot.ports import Ports
+from chatbot.queries import usable_rewrite
+from graphs.state import Route
+from graphs.turn import LiveTurn
+
+# LangGraph keeps the tokens of a model with this tag out of what its clients see.
+NO_STREAM = "nostream"
+
+ChatRunnable = Runnable[Sequence[BaseMessage], AIMessageChunk]
+
+
+async def decide(
+    turn: LiveTurn,
+    ports: Ports,
+    pipeline: MessagePipeline,
+    assistants: Sequence[Assistant],
+    *,
+    forced: Intent | None,
+) -> Route:
+    """Return how the question is handled; a router that fails yields the default route.
+
+    A forced look-up still asks the model for the assistants and the standalone question, where
+    there is something to choose or to resolve.
+    """
+    if forced is not None:
+        reason = "the caller chose the route"
+        simple = len(assistants) <= 1 and not pipeline.turns
+        if forced == "general_chat" or simple:
+            return Route(intent=forced, reason=reason)
+    try:
+        async with asyncio.timeout(ports.limits.router_seconds):
+            route = await _ask(ports.model, pipeline, assistants, forced=forced)
+    except TimeoutError:
+        failure = f"the router did not answer within {ports.limits.router_seconds:g} s"
+    except ModelError as error:
+        failure = f"the router failed ({error.code})"
+    else:
+        if isinstance(route, Route):
+            return route
+        failure = route
+    if forced is not None:
+        return Route(intent=forced, reason=reason)
+    turn.degrade("router", failure)
+    return Route(intent=ports.default_intent, reason=f"default route: {failure}")
+
+
+async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> str:
+    """Return the question as one that stands alone, or "" if the model gave none."""
+    model = ports.model.with_config(tags=[NO_STREAM], run_name="rewrite_question")
+    try:
+        async with asyncio.timeout(ports.limits.router_seconds):
+            message = await model.ainvoke(pipeline.for_rewriting())
+    except (ModelError, TimeoutError):
+        turn.degrade("rewriting", "The question could not be put in context.")
+        return ""
+    return usable_rewrite(turn.question, text_of(message.content))
+
+
+def tools(
+    assistants: Sequence[Assistant], *, follow_up: bool, forced: Intent | None = None
+) -> list[dict[str, Any]]:
+    """Return the router's tools; `router.md` describes them to the model.
+
+    A first question stands alone already, so `question` is asked for in a follow-up only.
+    """
+    names: dict[str, Any] = {"type": "string"}
+    if assistants:
+        names["enum"] = [assistant.name for assistant in assistants]
+    arguments: dict[str, Any] = {"assistants": {"type": "array", "items": names}}
+    if follow_up:
+        arguments["question"] = {"type": "string"}
+    look_up = _tool("knowledge_base", arguments)
+    return [look_up] if forced else [look_up, _tool("general_chat", {})]
+
+
+def chosen(names: Sequence[object], assistants: Sequence[Assistant]) -> list[Assistant]:
+    """Return the assistants that the names or ids mean, in that order, each once."""
+    known = {a.id.casefold(): a for a in assistants}
+    known |= {a.name.strip().casefold(): a for a in assistants}
+    found = [known.get(name.strip().casefold()) for name in names if isinstance(name, str)]
+    return list({a.id: a for a in found if a is not None}.values())
+
+
+async def _ask(
+    model: BaseChatModel,
+    pipeline: MessagePipeline,
+    assistants: Sequence[Assistant],
+    *,
+    forced: Intent | None,
+) -> Route | str:
+    """Return the model's decision, or why it gave none.
+
+    The call is read as it streams: once it names `general_chat` the rest is not waited for.
+    """
+    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=forced)
+    bound = cast("ChatRunnable", model.bind_tools(offered)).with_config(
+        tags=[NO_STREAM], run_name="router"
+    )
+    message: AIMessageChunk | None = None
+    async with aclosing(cast("Any", bound.astream(pipeline.for_router(assistants)))) as chunks:
+        chunk: AIMessageChunk
+        async for chunk in chunks:
+            message = chunk if message is None else message + chunk
+            if any(call["name"] == "general_chat" for call in message.tool_call_chunks):
+                return Route(intent="general_chat", reason="the model called general_chat")
+    if message is None:
+        return "the router said nothing"
+    return _read(message, assistants)
+
+
+def _read(message: AIMessageChunk, assistants: Sequence[Assistant]) -> Route | str:
+    if message.response_metadata.get("finish_reason") == "length":
+        return "the router's call was cut off"
+    reason = "the model called knowledge_base"
+    for call in message.tool_calls:
+        if call["name"] == "knowledge_base":
+            names = call["args"].get("assistants")
+            question = call["args"].get("question")
+            return Route(
+                intent="knowledge_base",
+                reason=reason,
+                question=question if isinstance(question, str) else "",
+                assistants=chosen(names if isinstance(names, list) else [names], assistants),
+            )
+    if any(call["name"] == "knowledge_base" for call in message.invalid_tool_calls):
+        return Route(intent="knowledge_base", reason=f"{reason}, with unreadable arguments")
+    return "the model called no tool"
+
+
+def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}

@@ -1,0 +1,82 @@
+"""Searches the knowledge base for one turn, and tells nothing from not reachable."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatbot.domain import Assistant, Findings, Passage
+from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.ranking import rank
+from chatbot.messages import Outcome
+from chatbot.ports import KnowledgeBase, Limits
+from graphs.turn import LiveTurn
+
+ASKED_AT_ONCE = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchResult:
+    """What was found, who was asked, and whether the search itself worked."""
+
+    passages: Sequence[Passage] = ()
+    asked: Sequence[Assistant] = ()
+    outcome: Outcome = "empty"
+
+
+def outcome_of(error: KnowledgeBaseError) -> Outcome:
+    """Return what a failed look-up means for the answer."""
+    return "forbidden" if error.kind == "forbidden" else "unavailable"
+
+
+async def search(
+    turn: LiveTurn,
+    knowledge: KnowledgeBase,
+    limits: Limits,
+    *,
+    chosen: Sequence[Assistant],
+    available: Sequence[Assistant],
+) -> SearchResult:
+    """Ask the chosen assistants; where they fail or know nothing, ask the others.
+
+    The turn's record holds the query. What failed is noted in the turn.
+    """
+    query: str = turn.record["query"]
+    first = chosen or rank(query, available, ASKED_AT_ONCE)
+    result = await _ask(turn, knowledge, limits, query, first)
+    others = [assistant for assistant in available if assistant not in first]
+    if result.passages or not others:
+        return result
+    second = await _ask(turn, knowledge, limits, query, rank(query, others, ASKED_AT_ONCE))
+    if second.outcome not in {"found", "empty"}:
+        return result
+    # Nobody can tell that there is nothing while a part was not asked.
+    outcome = second.outcome if second.passages else result.outcome
+    asked = [*first, *second.asked]
+    return SearchResult(passages=second.passages, asked=asked, outcome=outcome)
+
+
+async def _ask(
+    turn: LiveTurn,
+    knowledge: KnowledgeBase,
+    limits: Limits,
+    query: str,
+    assistants: Sequence[Assistant],
+) -> SearchResult:
+    if not assistants:
+        return SearchResult()
+    try:
+        async with asyncio.timeout(limits.knowledge_seconds):
+            found: Findings = await knowledge.search(
+                query, assistants=assistants, limit=limits.passages
+            )
+    except TimeoutError:
+        reason = f"The knowledge base did not answer within {limits.knowledge_seconds:g} s."
+        turn.degrade("knowledge", reason)
+        return SearchResult(asked=assistants, outcome="unavailable")
+    except KnowledgeBaseError as error:
+        turn.degrade("knowledge", error.message)
+        return SearchResult(asked=assistants, outcome=outcome_of(error))
+    for name, reason in found.failures.items():
+        turn.degrade("knowledge", f"{name}: {reason}")
+    outcome: Outcome = "found" if found.passages else "empty"
+    return SearchResult(passages=found.passages, asked=assistants, outcome=outcome)

@@ -1,0 +1,99 @@
+"""The chatbot for scripts and notebooks, without `await`."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar, Unpack
+
+from chatbot.domain import Assistant, SessionSummary, Turn
+from chatbot.events import Event
+from chatbot.settings import Settings
+from graphs.conversation import Answer, Chatbot, Choices, open_chatbot
+
+Result = TypeVar("Result")
+
+
+class SyncChatbot:
+    """A `Chatbot` whose event loop runs in a thread of its own.
+
+    So it also works where an event loop is running already, as in a notebook.
+    """
+
+    def __init__(self, bot: Chatbot, loop: asyncio.AbstractEventLoop) -> None:
+        self._bot = bot
+        self._loop = loop
+
+    def stream(self, question: str, **choices: Unpack[Choices]) -> Iterator[Event]:
+        """See `Chatbot.stream`. Leaving the loop early stops the answer."""
+        events = self._bot.stream(question, **choices)
+        try:
+            while (event := self._run(_next(events))) is not None:
+                yield event
+        finally:
+            self._run(events.aclose())
+
+    def ask(self, question: str, **choices: Unpack[Choices]) -> Answer:
+        """See `Chatbot.ask`."""
+        return self._run(self._bot.ask(question, **choices))
+
+    def turns(
+        self, session_id: str, *, user_id: str | None = None, limit: int = 50
+    ) -> Sequence[Turn]:
+        """See `Chatbot.turns`."""
+        return self._run(self._bot.turns(session_id, user_id=user_id, limit=limit))
+
+    def sessions(
+        self, *, user_id: str | None = None, limit: int = 50
+    ) -> Sequence[SessionSummary]:
+        """See `Chatbot.sessions`."""
+        return self._run(self._bot.sessions(user_id=user_id, limit=limit))
+
+    def clear(self, session_id: str, *, user_id: str | None = None) -> int:
+        """See `Chatbot.clear`."""
+        return self._run(self._bot.clear(session_id, user_id=user_id))
+
+    def assistants(self) -> Sequence[Assistant]:
+        """See `Chatbot.assistants`."""
+        return self._run(self._bot.assistants())
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return _wait(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+@contextmanager
+def open_chatbot_sync(settings: Settings | None = None) -> Iterator[SyncChatbot]:
+    """Open the chatbot for code that does not await; see `open_chatbot`."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="chatbot", daemon=True)
+    thread.start()
+    opened = open_chatbot(settings)
+    try:
+        bot = _wait(asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop))
+        try:
+            yield SyncChatbot(bot, loop)
+        finally:
+            _wait(asyncio.run_coroutine_threadsafe(_close(opened), loop))
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _close(opened: Any) -> None:  # noqa: ANN401 - contextlib's own, unnamed class
+    await opened.__aexit__(None, None, None)
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+async def _next(events: Any) -> Event | None:  # noqa: ANN401 - an async generator of events
+    return await anext(events, None)
+
+
+def _wait(future: "Future[Result]") -> Result:
+    """Return the future's result; Ctrl-C cancels the work and lets it end."""
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        future.cancel()
+        raise

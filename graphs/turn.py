@@ -1,0 +1,155 @@
+"""One turn while it is worked on: what was said so far, and what is noted of it."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from chatbot.domain import Session, Turn, TurnStatus
+from chatbot.events import EventType
+
+Emit = Callable[[Mapping[str, Any]], None]
+
+
+class LiveTurn:
+    """The turn in progress. Steps report to it; its events and its record come from it.
+
+    `emit` takes each event, `deadline` is a time of the running event loop.
+    """
+
+    def __init__(
+        self, *, session: Session, turn_id: str, question: str, emit: Emit, deadline: float
+    ) -> None:
+        self.session = session
+        self.id = turn_id
+        self.question = question
+        self.answer = ""
+        self.finished = False
+        self.deadline = deadline
+        self.record: dict[str, Any] = {"degraded": [], "timings": {}}
+        self._emit = emit
+        self._started_at = datetime.now(UTC)
+        self._clock = time.perf_counter()
+        self._metadata_sent = False
+        self._half_character = ""
+
+    def note(self, **facts: object) -> None:
+        """Add to the audit record, plain JSON only."""
+        self.record.update(facts)
+
+    def degrade(self, part: str, reason: str) -> None:
+        """Note that a part of the service did not work as it should."""
+        entry = {"part": part, "reason": reason}
+        if entry not in self.record["degraded"]:
+            self.record["degraded"].append(entry)
+
+    def elapsed_ms(self) -> float:
+        """Return the milliseconds since the turn began."""
+        return round((time.perf_counter() - self._clock) * 1000, 1)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Note how long a step took, also when it fails."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.record["timings"][step] = round((time.perf_counter() - start) * 1000, 1)
+
+    def send(self, kind: EventType, data: object) -> None:
+        """Emit one event, the metadata first where it is still owed."""
+        if kind != "stage":
+            self.send_metadata()
+        self._emit({"type": kind, "data": data})
+
+    def stage(self, name: str, detail: str = "") -> None:
+        """Say what is being done now."""
+        self._emit({"type": "stage", "data": {"name": name, "detail": detail}})
+
+    def say(self, text: str) -> None:
+        """Emit a piece of the answer and keep it."""
+        text = self._whole_characters(text)
+        if not text:
+            return
+        if "first_token_ms" not in self.record:
+            self.record["first_token_ms"] = self.elapsed_ms()
+        self.answer += text
+        self.send("content", text)
+
+    def _whole_characters(self, text: str) -> str:
+        """Return the text without half a character at its end, which waits for the next piece.
+
+        Some endpoints cut a piece inside a surrogate pair; alone it cannot be sent or stored.
+        """
+        text = self._half_character + text
+        self._half_character = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half_character = text[:-1], text[-1]
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def replay(self, done: Turn) -> None:
+        """Give the answer of a turn that was completed before, and close."""
+        self.answer = ""
+        self.record = {**self.record, **done.record}
+        self.say(done.answer)
+        self.finished = True
+        self.close()
+
+    def close(self) -> None:
+        """Emit what belongs behind the answer: citations, usage, the end."""
+        record = self.record
+        if record.get("citations"):
+            self.send("citations", record["citations"])
+        usage = {
+            **(record.get("usage") or {}),
+            "model": record.get("model"),
+            "first_token_ms": record.get("first_token_ms"),
+            "total_ms": self.elapsed_ms(),
+            "timings": record["timings"],
+        }
+        self.send("usage", usage)
+        end = {
+            "full_answer": self.answer,
+            "finish_reason": record.get("finish_reason", "stop"),
+            "metadata": self.metadata(),
+        }
+        self.send("end", end)
+
+    def degraded_parts(self) -> list[str]:
+        """Return the parts of the service that did not work as they should."""
+        return [entry["part"] for entry in self.record["degraded"]]
+
+    def send_metadata(self) -> None:
+        """Emit the metadata, once."""
+        if not self._metadata_sent:
+            self._metadata_sent = True
+            self._emit({"type": "metadata", "data": self.metadata()})
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the data of the metadata event, as far as it is known."""
+        return {
+            "session_id": self.session.session_id,
+            "turn_id": self.id,
+            "intent": self.record.get("intent"),
+            "reason": self.record.get("reason", ""),
+            "original_query": self.question,
+            "enhanced_query": self.record.get("query", self.question),
+            "assistants": self.record.get("assistants", []),
+            "degraded": list(self.record["degraded"]),
+        }
+
+    def kept_as(self, status: TurnStatus) -> Turn:
+        """Return the turn as the history keeps it."""
+        return Turn(
+            id=self.id,
+            question=self.question,
+            answer=self.answer,
+            status=status,
+            started_at=self._started_at,
+            record={**self.record, "total_ms": self.elapsed_ms()},
+        )
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the turn as plain JSON, for clients that stream the graph's state."""
+        return {**self.metadata(), "answer": self.answer, "record": dict(self.record)}
