@@ -1,0 +1,1 @@
+"""Knowledge bases: the adapters of the port `KnowledgeBase`."""

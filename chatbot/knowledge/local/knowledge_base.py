@@ -1,0 +1,128 @@
+"""The embedded knowledge base: searches a folder of documents and notices its changes."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from chatbot.domain import Assistant, Findings, Passage
+from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.local.refresh import Snapshot, refresh
+from chatbot.knowledge.local.relevance import THRESHOLD, analysis, features, score
+from chatbot.knowledge.local.storage import Storage
+from chatbot.terms import terms
+
+CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
+PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
+CANDIDATES = 40
+_PART_WEIGHT = 0.3
+
+
+class LocalKnowledgeBase:
+    """Searches the documents below `folder`; its index is saved below `data_dir`.
+
+    Each sub-folder is an assistant, files directly in the folder are one more. The folder is
+    looked at again when a search comes, at most once a second, in a thread.
+    """
+
+    def __init__(self, folder: Path, data_dir: Path) -> None:
+        self._folder = folder
+        self._storage = Storage(data_dir, folder.absolute())
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
+        self._snapshot: Snapshot | None = None
+        self._checked = -CHECK_SECONDS
+        self._running: Future[Snapshot] | None = None
+
+    async def assistants(self) -> Sequence[Assistant]:
+        """See `KnowledgeBase.assistants`."""
+        return (await self._current()).assistants
+
+    async def search(
+        self, query: str, *, assistants: Sequence[Assistant], limit: int
+    ) -> Findings:
+        """See `KnowledgeBase.search`."""
+        snapshot = await self._current()
+        present = {each.id: each.name for each in snapshot.assistants}
+        failures = {
+            each.name: f"The assistant {each.name} does not exist any more."
+            for each in assistants
+            if each.id not in present
+        }
+        if assistants and len(failures) == len(assistants):
+            raise KnowledgeBaseError("not_found", " ".join(failures.values()))
+        chosen = {each.id for each in assistants if each.id in present}
+        passages = await asyncio.to_thread(_search, snapshot, query, chosen, limit)
+        return Findings(passages=passages, failures=failures)
+
+    async def check(self) -> str:
+        """See `KnowledgeBase.check`."""
+        try:
+            snapshot = await self._current()
+        except KnowledgeBaseError as error:
+            return error.message
+        if not snapshot.assistants:
+            return (
+                f"There is no document in {self._folder}: put Markdown or text files into it, "
+                "or set KNOWLEDGE_DIR to another folder."
+            )
+        return ""
+
+    async def skipped(self) -> dict[str, str]:
+        """Return the files that are not searched, each with the reason."""
+        return dict((await self._current()).skipped)
+
+    async def aclose(self) -> None:
+        """End the work on the index."""
+        await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
+
+    async def _current(self) -> Snapshot:
+        """Return the folder as it is now, or as it was while a change is still indexed."""
+        running = self._running
+        if running is None and time.monotonic() - self._checked >= CHECK_SECONDS:
+            running = self._running = self._worker.submit(self._refresh)
+        if running is not None:
+            waiting = asyncio.wrap_future(running)
+            patience = None if self._snapshot is None else PATIENCE_SECONDS
+            # not cancelled with the turn that waits: others wait for it too
+            await asyncio.wait({waiting}, timeout=patience)
+            if waiting.done():
+                waiting.result()
+        assert self._snapshot is not None  # noqa: S101 - the first refresh was waited for
+        return self._snapshot
+
+    def _refresh(self) -> Snapshot:
+        try:
+            self._snapshot = refresh(self._folder, self._storage, self._snapshot)
+        finally:
+            self._checked = time.monotonic()
+            self._running = None
+        return self._snapshot
+
+
+def _search(
+    snapshot: Snapshot, query: str, assistants: set[str], limit: int
+) -> tuple[Passage, ...]:
+    index = snapshot.index
+    question = terms(query)
+    weights: dict[str, float] = {}
+    for term in question:
+        weights[term.text] = max(weights.get(term.text, 0.0), term.weight)
+        for part in term.parts:
+            weights[part] = max(weights.get(part, 0.0), term.weight * _PART_WEIGHT)
+    ranks = index.rank(weights)
+    ranks[~snapshot.belongs_to(assistants)] = 0
+    count = min(CANDIDATES, index.size)
+    best = np.argpartition(-ranks, count - 1)[:count] if count else ()
+    frequencies = [index.frequency(term.text) for term in question]
+    found = []
+    for number in (int(each) for each in best if ranks[each] > 0):
+        name = snapshot.document(number).name.rsplit("/", 1)[-1]
+        taken = analysis(index.piece(number), name)
+        value = score(features(question, taken, frequencies))
+        if value >= THRESHOLD:
+            found.append((value, float(ranks[number]), -number))
+    found.sort(reverse=True)
+    return tuple(snapshot.passage(-number, value) for value, _, number in found[:limit])

@@ -1,0 +1,138 @@
+"""Saves an index below the data folder and opens it again.
+
+An index lies in a folder named after its contents and appears there in one step, so two
+processes that make the same one at once do not disturb each other.
+"""
+
+import json
+import mmap
+import os
+import shutil
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkdtemp
+
+import bm25s
+import numpy as np
+import structlog
+
+from chatbot.knowledge.local.index import VERSION, Document, Index
+
+_log = structlog.get_logger(__name__)
+
+_KEPT = 2  # the current index, and the one before, which another process may still read
+_ABANDONED_SECONDS = 3600.0
+_UNFINISHED = "unfinished-"
+
+
+class Storage:
+    """The saved indexes of one folder of documents."""
+
+    def __init__(self, data_dir: Path, folder: Path) -> None:
+        key = sha256(os.fsencode(folder)).hexdigest()[:16]
+        self._place = data_dir / "knowledge" / key
+
+    def open(self) -> Index | None:
+        """Return the newest saved index, or nothing if there is no usable one."""
+        for path in self._saved():
+            try:
+                return _load(path)
+            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+                _log.warning("knowledge index unusable", path=str(path), error=str(error))
+                shutil.rmtree(path, ignore_errors=True)
+        return None
+
+    def save(self, index: Index) -> None:
+        """Save the index. Where the disk cannot be written it stays in memory only."""
+        target = self._place / index.fingerprint()
+        try:
+            self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if target.is_dir():
+                _write_manifest(target, index)
+                os.utime(target)
+            else:
+                self._write(target, index)
+            self._clean(target)
+        except OSError as error:
+            _log.warning("knowledge index kept in memory only", error=str(error))
+
+    def _write(self, target: Path, index: Index) -> None:
+        unfinished = Path(mkdtemp(prefix=_UNFINISHED, dir=self._place))
+        try:
+            _dump(unfinished, index)
+            unfinished.rename(target)
+        except OSError:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            if not target.is_dir():  # else another process was faster
+                raise
+
+    def _saved(self) -> list[Path]:
+        found: list[tuple[float, Path]] = []
+        with suppress(OSError):
+            for path in self._place.iterdir():
+                if not path.name.startswith(_UNFINISHED):
+                    found.append((path.stat().st_mtime, path))
+        return [path for _, path in sorted(found, reverse=True)]
+
+    def _clean(self, current: Path) -> None:
+        others = [path for path in self._saved() if path != current]
+        for path in others[_KEPT - 1 :]:
+            shutil.rmtree(path, ignore_errors=True)
+        for path in self._place.glob(f"{_UNFINISHED}*"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+def _dump(path: Path, index: Index) -> None:
+    (path / "passages.bin").write_bytes(index.passages)
+    np.save(path / "offsets.npy", index.offsets)
+    np.save(path / "token_ids.npy", index.token_ids)
+    np.save(path / "token_starts.npy", index.token_starts)
+    if index.ranking:
+        index.ranking.save(path / "ranking", show_progress=False)
+    _write_manifest(path, index)
+
+
+def _write_manifest(path: Path, index: Index) -> None:
+    fresh = path / f"manifest.{os.getpid()}"
+    fresh.write_text(json.dumps(index.manifest()), encoding="utf-8")
+    fresh.replace(path / "manifest.json")
+
+
+def _load(path: Path) -> Index:
+    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+    if manifest["version"] != VERSION:
+        message = "made by another version"
+        raise ValueError(message)
+    ranking = path / "ranking"
+    index = Index(
+        documents=tuple(Document(**each) for each in manifest["documents"]),
+        passages=_mapped(path / "passages.bin"),
+        offsets=np.load(path / "offsets.npy"),
+        token_ids=np.load(path / "token_ids.npy", mmap_mode="r"),
+        token_starts=np.load(path / "token_starts.npy"),
+        ranking=bm25s.BM25.load(ranking, mmap=True, show_progress=False)
+        if ranking.is_dir()
+        else None,
+    )
+    if (
+        index.fingerprint() != path.name
+        or index.offsets[-1] != len(index.passages)
+        or index.token_starts[-1] != len(index.token_ids)
+        or len(index.token_starts) != len(index.offsets)
+        or (index.ranking is None) != (index.size == 0)
+        or (index.ranking and index.ranking.scores["num_docs"] != index.size)
+    ):
+        message = "its parts do not belong together"
+        raise ValueError(message)
+    return index
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as opened:
+        if not path.stat().st_size:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))

@@ -1,0 +1,1 @@
+"""Chat models: what answers, and the pool that chooses among endpoints."""
