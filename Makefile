@@ -1,0 +1,54 @@
+# make run    installs what is missing, starts the server, prints its address
+# make test   installs what is missing, runs every test, with a real MongoDB
+# make check  format, lint, types        make format  mends what can be mended
+# make bench  the figures of the README  make clean   removes what was installed
+
+PYTHON ?= python3
+PORT ?= 2024
+VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
+BIN := $(VENV)/bin
+
+.PHONY: run test check format bench chaos clean
+
+run: $(VENV)/run.stamp
+	@exec $(BIN)/chatbot dev --port $(PORT)
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks
+
+chaos: $(VENV)/dev.stamp
+	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),300) $(BIN)/python -m pytest tests -k chaos --timeout 3600
+
+clean:
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# uv lives inside the environment: nothing is asked of the machine but Python, make and git.
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "Python 3.11, 3.12 or 3.13 is needed; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@echo "Preparing $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "Python's venv module is missing: install it (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 2; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+
+$(VENV)/run.stamp: pyproject.toml constraints.txt | $(BIN)/uv
+	@echo "Installing the chatbot and its server ..."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[server]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/uv
+	@echo "Installing the chatbot and what its tests need ..."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,anthropic,google]'
+	@touch $@ $(VENV)/run.stamp
