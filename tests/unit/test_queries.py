@@ -1,0 +1,70 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbot.queries import is_chinese, usable_rewrite
+
+
+@pytest.mark.parametrize(
+    ("question", "rewrite", "expected"),
+    [
+        pytest.param(
+            "那它的风景怎么样", "瓦尔登湖的风景怎么样？", "瓦尔登湖的风景怎么样？", id="pronoun"
+        ),
+        pytest.param(
+            "And how long is it?",
+            "How long is the warranty of the pump?",
+            "How long is the warranty of the pump?",
+            id="English pronoun",
+        ),
+        pytest.param("它呢", "“瓦尔登湖呢？”", "瓦尔登湖呢？", id="quotation marks go"),
+        pytest.param(
+            "E21?", "水泵显示 E21 是什么意思？", "水泵显示 E21 是什么意思？", id="a bare code"
+        ),
+        pytest.param("那它的风景怎么样", "", "", id="nothing"),
+        pytest.param("那它的风景怎么样", " \n\t", "", id="white space"),
+        pytest.param("那它的风景怎么样", "……？", "", id="punctuation alone"),
+        pytest.param("那它的风景怎么样", "What is Walden's scenery like?", "", id="translated"),
+        pytest.param(
+            "How is its scenery?", "瓦尔登湖的风景怎么样？", "", id="translated to Chinese"
+        ),
+        pytest.param("它呢", "瓦尔登湖" * 60, "", id="far too long"),
+        pytest.param("它呢", "第一行\n第二行", "", id="several lines"),
+        pytest.param("E21 怎么办", "水泵报警怎么办", "", id="lost the code"),
+        pytest.param("超过 30 天呢", "报销超过期限怎么办", "", id="lost the number"),
+        pytest.param(
+            "超过 30 天呢", "报销超过 30 天怎么办", "报销超过 30 天怎么办", id="kept the number"
+        ),
+        pytest.param("它呢", "瓦尔登湖\x00呢", "瓦尔登湖呢", id="control characters go"),
+    ],
+)
+def test_rewrite(question: str, rewrite: str, expected: str) -> None:
+    assert usable_rewrite(question, rewrite) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "chinese"),
+    [
+        pytest.param("瓦尔登湖是谁写的", True, id="Chinese"),
+        pytest.param("Walden 的作者是谁", True, id="Chinese with a name"),
+        pytest.param("Who wrote Walden?", False, id="English"),
+        pytest.param(
+            "What does 瓦尔登湖 mean in this book about ponds?", False, id="a quoted title"
+        ),
+        pytest.param("", False, id="nothing"),
+        pytest.param("12345", False, id="numbers"),
+    ],
+)
+def test_language(text: str, chinese: bool) -> None:  # noqa: FBT001 - a table's column
+    assert is_chinese(text) is chinese
+
+
+@given(st.text(), st.text())
+def test_a_rewrite_is_one_clean_line_or_nothing(question: str, rewrite: str) -> None:
+    result = usable_rewrite(question, rewrite)
+    assert result == result.strip()
+    assert "\n" not in result
+    assert set(result) <= set(rewrite)
+    assert not any(unicodedata.category(character) == "Cc" for character in result)
