@@ -22,7 +22,7 @@ class Request:
     headers: Mapping[str, str]
     body: bytes
 
-    def json(self) -> Any:  # noqa: ANN401 - whatever the client sent
+    def json(self) -> Any:
         return json.loads(self.body)
 
 
@@ -138,7 +138,7 @@ class Loopback:
         """Stop listening and break every connection, as a killed server does."""
         self._call(self._stop())
 
-    def _call(self, work: Any) -> None:  # noqa: ANN401 - any coroutine
+    def _call(self, work: Any) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
 
     async def _listen(self) -> None:

@@ -57,7 +57,7 @@ def test_rewrite(question: str, rewrite: str, expected: str) -> None:
         pytest.param("12345", False, id="numbers"),
     ],
 )
-def test_language(text: str, chinese: bool) -> None:  # noqa: FBT001 - a table's column
+def test_language(text: str, chinese: bool) -> None:
     assert is_chinese(text) is chinese
 
 

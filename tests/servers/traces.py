@@ -1,0 +1,111 @@
+"""A LangSmith endpoint that keeps the traces it receives."""
+
+import email.parser
+import email.policy
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import zstandard
+
+from tests.servers.loopback import Loopback, Reply, Request
+
+
+@dataclass
+class Run:
+    """One run of a trace, as it was sent."""
+
+    id: str
+    data: dict[str, Any] = field(default_factory=dict)
+    children: list["Run"] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.data.get("name"))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return dict((self.data.get("extra") or {}).get("metadata") or {})
+
+    def tree(self) -> dict[str, Any]:
+        """Return the names of the run's children and theirs, in the order they began."""
+        return {child.name: child.tree() for child in self.children}
+
+
+class TraceSink:
+    """Collects runs; `url` goes into `LANGSMITH_ENDPOINT`."""
+
+    def __init__(self, server: Loopback) -> None:
+        self._server = server
+        self._runs: dict[str, Run] = {}
+        self._changed = threading.Condition()
+        self.raw = b""
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    def wait_for_roots(self, count: int, *, seconds: float = 20) -> list[Run]:
+        """Return the traces once `count` of them have ended, oldest first."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._ended()) >= count, seconds):
+                names = sorted(run.name for run in self._runs.values())
+                message = f"{len(self._ended())} of {count} traces ended; runs: {names}"
+                raise AssertionError(message)
+            return self._ended()
+
+    def take(self, request: Request) -> None:
+        body = request.body
+        if request.headers.get("content-encoding") == "zstd":
+            body = zstandard.ZstdDecompressor().decompressobj().decompress(body)
+        with self._changed:
+            self.raw += body
+            for name, data in _parts(body, request.headers["content-type"]):
+                event, run_id, *key = name.split(".")
+                if event in {"post", "patch"}:
+                    run = self._runs.setdefault(run_id, Run(run_id))
+                    run.data |= {key[0]: data} if key else data
+            self._changed.notify_all()
+
+    def _ended(self) -> list[Run]:
+        for run in self._runs.values():
+            run.children = sorted(
+                (
+                    child
+                    for child in self._runs.values()
+                    if child.data.get("parent_run_id") == run.id
+                ),
+                key=lambda child: str(child.data.get("dotted_order")),
+            )
+        roots = [run for run in self._runs.values() if not run.data.get("parent_run_id")]
+        ended = [run for run in roots if run.data.get("end_time")]
+        return sorted(ended, key=lambda run: str(run.data.get("dotted_order")))
+
+
+@contextmanager
+def trace_sink() -> Iterator[TraceSink]:
+    """Run a sink for traces on 127.0.0.1."""
+
+    async def handle(request: Request, reply: Reply) -> None:
+        if request.path == "/info":
+            await reply.json({"batch_ingest_config": {"use_multipart_endpoint": True}})
+            return
+        sink.take(request)
+        await reply.json({}, status=202)
+
+    with Loopback(handle) as server:
+        sink = TraceSink(server)
+        yield sink
+
+
+def _parts(body: bytes, content_type: str) -> Iterator[tuple[str, Any]]:
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
+    for part in message.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        payload = part.get_payload(decode=True)
+        assert isinstance(payload, bytes)
+        yield str(name), json.loads(payload)
