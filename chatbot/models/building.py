@@ -1,0 +1,49 @@
+"""Builds the chosen model. Imports LangChain's packages, which takes seconds."""
+
+from collections.abc import Awaitable, Callable
+
+from langchain_core.language_models import BaseChatModel
+
+from chatbot.models.endpoints import Endpoint, ModelChoice
+from chatbot.models.openai_compatible import OpenAICompatibleModel
+from chatbot.models.other_providers import OtherProviderModel, open_other_provider
+from chatbot.models.time_limits import TimeLimits
+from chatbot.settings import Settings
+
+
+def build(
+    choice: ModelChoice, settings: Settings
+) -> tuple[BaseChatModel, Callable[[], Awaitable[None]]]:
+    """Return the model and what closes it.
+
+    Raises:
+        ConfigurationError: A package or a key is missing.
+    """
+    limits = TimeLimits(
+        first_token=settings.first_token_timeout_seconds,
+        between_tokens=settings.token_timeout_seconds,
+        total=settings.turn_timeout_seconds,
+    )
+    model = _build_endpoint(choice.endpoints[0], limits, settings.llm_temperature)
+    return model, model.aclose
+
+
+def _build_endpoint(
+    endpoint: Endpoint, limits: TimeLimits, temperature: float | None
+) -> OpenAICompatibleModel | OtherProviderModel:
+    if not endpoint.openai_compatible:
+        return open_other_provider(endpoint, limits, temperature)
+    return OpenAICompatibleModel(
+        model=endpoint.model,
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key,
+        temperature=temperature,
+        max_retries=0,
+        stream_usage=True,
+        stream_chunk_timeout=None,
+        use_responses_api=False,
+        limits=limits,
+        provider=endpoint.provider,
+        can_stream=endpoint.streaming,
+        reasoning_opened=endpoint.reasoning_opened,
+    )

@@ -1,0 +1,58 @@
+"""Reads server-sent events from bytes, however they are cut."""
+
+from chatbot.errors import ModelError
+
+LONGEST_EVENT = 16 * 1024 * 1024
+
+
+class EventStream:
+    """Takes bytes as they come and gives the data of the events that they complete."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Return the data of each event that ended in `received`.
+
+        Raises:
+            ModelError: An event is longer than any model's.
+        """
+        events: list[bytes] = []
+        text = self._rest + received if self._rest else received
+        if b"\r" in text:
+            text = self._with_plain_ends(text)
+        *lines, self._rest = text.split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._add(line)
+            elif not line and self._data:
+                events.append(self._take())
+        if len(self._rest) + self._size > LONGEST_EVENT:
+            message = "The language model sent more in one piece than can be read."
+            raise ModelError("protocol", message)
+        return events
+
+    def end(self) -> list[bytes]:
+        """Return the data of a last event that no empty line ended."""
+        if self._rest.startswith(b"data:"):
+            self._add(self._rest.rstrip(b"\r"))
+        self._rest = b""
+        return [self._take()] if self._data else []
+
+    def _with_plain_ends(self, text: bytes) -> bytes:
+        # A carriage return at the very end may be half of an end of line.
+        held = b"\r" if text.endswith(b"\r") else b""
+        body = text[:-1] if held else text
+        return body.replace(b"\r\n", b"\n").replace(b"\r", b"\n") + held
+
+    def _add(self, line: bytes) -> None:
+        self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        self._size += len(line)
+
+    def _take(self) -> bytes:
+        data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        self._data = []
+        self._size = 0
+        return data

@@ -1,0 +1,190 @@
+"""Models of other providers through their LangChain packages, with our errors and limits."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import langchain.chat_models
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+
+from chatbot.errors import ConfigurationError, ModelError
+from chatbot.models.endpoints import PACKAGES, Endpoint
+from chatbot.models.failures import error_of_exception, model_error
+from chatbot.models.streamed_model import StreamedModel
+from chatbot.models.time_limits import TimeLimits, Timer
+
+_REASONS = {  # what other APIs call the reasons that OpenAI's names
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "malformed_function_call": "stop",
+}
+
+
+class OtherProviderModel(StreamedModel):
+    """A LangChain model whose failures are `ModelError`s and whose chunks are like ours.
+
+    Text is in `content`, reasoning in `additional_kwargs`, the reason of the end has OpenAI's
+    names. Callers see one model run: that of this model.
+    """
+
+    inner: BaseChatModel
+    limits: TimeLimits = TimeLimits()
+    name_for_people: str
+
+    @property
+    def _llm_type(self) -> str:
+        return self.inner._llm_type  # noqa: SLF001 - the name in traces
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: object,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind the tools in the form of the provider."""
+        bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        if isinstance(bound, RunnableBinding):
+            return self.bind(**bound.kwargs)
+        message = f"{self.name_for_people} cannot call tools."
+        raise ModelError("unsupported", message)
+
+    async def aclose(self) -> None:
+        """Do nothing: the provider's package owns its connections."""
+
+    async def _chunks(
+        self,
+        messages: list[BaseMessage],
+        **kwargs: Any,  # noqa: ANN401 - the provider's own
+    ) -> AsyncGenerator[AIMessageChunk]:
+        timer = Timer(self.limits)
+        stream = self.inner._astream(messages, **kwargs)  # noqa: SLF001 - one run in the trace
+        finished = False
+        try:
+            while (generation := await self._next(stream, timer)) is not None:
+                chunk = _like_ours(generation)
+                finished = finished or "finish_reason" in chunk.response_metadata
+                if _says_something(chunk):
+                    timer.progress()
+                yield chunk
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        if not finished:
+            raise model_error("interrupted", self.name_for_people)
+
+    async def _next(
+        self, stream: AsyncIterator[ChatGenerationChunk], timer: Timer
+    ) -> ChatGenerationChunk | None:
+        try:
+            async with timer.waiting():
+                return await anext(stream, None)
+        except TimeoutError:
+            raise timer.error(self.name_for_people) from None
+        except Exception as error:
+            raise error_of_exception(error, self.name_for_people) from error
+
+
+def open_other_provider(
+    endpoint: Endpoint, limits: TimeLimits, temperature: float | None
+) -> OtherProviderModel:
+    """Make the model. Imports the provider's package, which takes seconds.
+
+    Raises:
+        ConfigurationError: The package or the provider's own settings are missing.
+    """
+    choices: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
+    if endpoint.base_url is not None:
+        choices["base_url"] = endpoint.base_url
+    if endpoint.api_key is not None:
+        choices["api_key"] = endpoint.api_key.get_secret_value()
+    provider = endpoint.provider
+    try:
+        inner = langchain.chat_models.init_chat_model(
+            endpoint.model, model_provider=provider, max_retries=0, **choices
+        )
+    except ImportError as error:
+        package = PACKAGES[provider]
+        message = f"The model {endpoint.name} needs a package: pip install {package}"
+        raise ConfigurationError(message) from error
+    except Exception as error:  # noqa: BLE001 - each package has exceptions of its own
+        # Their text may hold what was given as a key: it is not shown.
+        message = (
+            f"The model {endpoint.name} cannot be set up ({type(error).__name__}). Check the "
+            f"key and the other variables that {provider} needs."
+        )
+        raise ConfigurationError(message) from None
+    return OtherProviderModel(inner=inner, limits=limits, name_for_people=endpoint.name)
+
+
+def _like_ours(generation: ChatGenerationChunk) -> AIMessageChunk:
+    message = generation.message
+    metadata = {**(generation.generation_info or {}), **message.response_metadata}
+    extra: dict[str, Any] = {}
+    text = message.content
+    if isinstance(text, list):
+        text, reasoning = _texts(text)
+    else:
+        reasoning = message.additional_kwargs.get("reasoning_content") or ""
+    if reasoning:
+        extra["reasoning_content"] = reasoning
+    chunk = AIMessageChunk(content=text, additional_kwargs=extra, id=message.id)
+    if isinstance(message, AIMessageChunk):
+        chunk.tool_call_chunks = message.tool_call_chunks
+        chunk.chunk_position = message.chunk_position
+    elif isinstance(message, AIMessage):
+        chunk.tool_call_chunks = [
+            tool_call_chunk(
+                name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index
+            )
+            for index, call in enumerate(message.tool_calls)
+        ]
+    if isinstance(message, AIMessage):
+        chunk.usage_metadata = message.usage_metadata
+    chunk.response_metadata = _metadata(metadata)
+    return chunk
+
+
+def _texts(blocks: Sequence[str | dict[Any, Any]]) -> tuple[str, str]:
+    text = ""
+    reasoning = ""
+    for block in blocks:
+        if isinstance(block, str):
+            text += block
+        elif block.get("type") == "text":
+            text += block.get("text") or ""
+        elif block.get("type") in {"thinking", "reasoning"}:
+            reasoning += block.get("thinking") or block.get("reasoning") or ""
+    return text, reasoning
+
+
+def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    reason = reason or metadata.get("done_reason")
+    result: dict[str, Any] = {}
+    if reason:
+        name = str(reason).rpartition(".")[2].lower()
+        result["finish_reason"] = _REASONS.get(name, name)
+        if model := metadata.get("model_name") or metadata.get("model"):
+            result["model_name"] = model
+    return result
+
+
+def _says_something(chunk: AIMessageChunk) -> bool:
+    return bool(
+        chunk.content
+        or chunk.additional_kwargs
+        or chunk.tool_call_chunks
+        or chunk.response_metadata
+    )

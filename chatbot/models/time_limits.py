@@ -1,0 +1,76 @@
+"""How long a model may take, and the timer that holds it to that."""
+
+import asyncio
+from dataclasses import dataclass
+
+from chatbot.errors import ModelError
+
+FINISH_SECONDS = 2.0  # for the usage report that may follow the end of an answer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimeLimits:
+    """Seconds until the first token, between two tokens, and for the whole call."""
+
+    first_token: float = 30
+    between_tokens: float = 30
+    total: float = 120
+
+
+class Timer:
+    """Measures one call. Only `progress` moves the deadline: heartbeats do not.
+
+    The time between tokens counts from the moment somebody waits for the next one, so a slow
+    consumer is not held against the model.
+    """
+
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
+        self._clock = asyncio.get_running_loop().time
+        now = self._clock()
+        self._total_at = now + limits.total
+        self._token_at: float | None = now + limits.first_token
+        self._started = False
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the limit for the whole call."""
+        return self._total_at - self._clock()
+
+    def waiting(self) -> asyncio.Timeout:
+        """Return the time limit for the next read.
+
+        Raises:
+            TimeoutError: The time is over already.
+        """
+        now = self._clock()
+        if self._token_at is None:
+            self._token_at = now + self._limits.between_tokens
+        deadline = min(self._token_at, self._total_at)
+        if now >= deadline:
+            raise TimeoutError
+        return asyncio.timeout_at(deadline)
+
+    def progress(self) -> None:
+        """Note that a token came."""
+        self._token_at = None
+        self._started = True
+
+    def whole(self) -> None:
+        """Give the first token the whole time: it comes with all the others."""
+        self._token_at = self._total_at
+
+    def finishing(self) -> None:
+        """Note that the answer is complete: what still follows gets little time."""
+        self._token_at = self._total_at = min(self._total_at, self._clock() + FINISH_SECONDS)
+
+    def error(self, endpoint: str) -> ModelError:
+        """Return the error that says which limit was passed."""
+        limits = self._limits
+        if self._clock() >= self._total_at:
+            what = f"did not finish within {limits.total:g} seconds"
+        elif self._started:
+            what = f"stopped for more than {limits.between_tokens:g} seconds while it answered"
+        else:
+            what = f"did not begin to answer within {limits.first_token:g} seconds"
+        return ModelError("timeout", f"The language model ({endpoint}) {what}.")
