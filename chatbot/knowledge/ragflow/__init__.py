@@ -1,0 +1,6 @@
+"""RAGFlow as the knowledge base: its SDK on a transport that never blocks."""
+
+from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
+from chatbot.knowledge.ragflow.transport import RagflowTransport
+
+__all__ = ["RagflowKnowledgeBase", "RagflowTransport"]

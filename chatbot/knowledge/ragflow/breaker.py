@@ -1,0 +1,79 @@
+"""Keeps calls away from a service that is down, until a probe finds it back."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from chatbot.knowledge.ragflow.errors import RagflowError, unreachable
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+PROBE_PAUSE = 2.0
+PATIENCE = 0.25
+
+
+class CircuitBreaker:
+    """Refuses calls at once while the service is down.
+
+    A call that failed for good opens it. After a pause the next caller starts one probe for
+    everybody and waits for it no longer than `patience`: a dead service costs nobody more. The
+    pause doubles while calls fail although the probe succeeds.
+    """
+
+    def __init__(
+        self, probe: Callable[[], Awaitable[None]], *, patience: float = PATIENCE
+    ) -> None:
+        self._probe = probe
+        self._patience = patience
+        self._reason = ""
+        self._not_before = 0.0
+        self._pause = FIRST_PAUSE
+        self._probing: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are refused at the moment."""
+        return bool(self._reason)
+
+    async def admit(self) -> None:
+        """Return if a call may be made.
+
+        Raises:
+            RagflowError: The service is down; says since what and when to try again.
+        """
+        if not self._reason:
+            return
+        if self._probing is None and time.monotonic() >= self._not_before:
+            self._probing = asyncio.create_task(self._run_probe())
+        if self._probing is not None:
+            await asyncio.wait({self._probing}, timeout=self._patience)
+        if self._reason:
+            wait = max(self._not_before - time.monotonic(), PROBE_PAUSE)
+            raise unreachable(self._reason, retry_after=round(wait, 1))
+
+    def succeeded(self) -> None:
+        """Take note that a call was answered."""
+        self._reason = ""
+        self._pause = FIRST_PAUSE
+
+    def failed(self, error: RagflowError) -> None:
+        """Take note that a call failed for good because the service did not answer."""
+        self._reason = error.detail or error.kind
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+
+    async def close(self) -> None:
+        """End a probe that is under way."""
+        if (probing := self._probing) is not None:
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)
+
+    async def _run_probe(self) -> None:
+        try:
+            await self._probe()
+            self._reason = ""
+        except RagflowError as error:
+            self._reason = error.detail or error.kind
+            self._not_before = time.monotonic() + PROBE_PAUSE
+        finally:
+            self._probing = None

@@ -1,0 +1,119 @@
+"""RAGFlow's assistants as the knowledge base."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from chatbot.domain import Assistant, Findings, Passage
+from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
+from chatbot.knowledge.fusion import distinct, fuse
+from chatbot.knowledge.ragflow.cache import Renewed
+from chatbot.knowledge.ragflow.errors import RagflowError
+from chatbot.knowledge.ragflow.listing import Listing, load_listing
+from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
+from chatbot.knowledge.ragflow.transport import RagflowTransport
+
+LIST_SECONDS = 60.0
+_GRAVEST: Sequence[KnowledgeFailure] = (
+    "unavailable",
+    "forbidden",
+    "protocol",
+    "argument",
+    "not_found",
+)
+
+
+class RagflowKnowledgeBase:
+    """Searches the datasets of RAGFlow's assistants; an assistant here is a chat there.
+
+    Owns the transport. The list of assistants is renewed in the background when it is older
+    than `list_seconds`.
+    """
+
+    def __init__(
+        self, transport: RagflowTransport, *, list_seconds: float = LIST_SECONDS
+    ) -> None:
+        self._transport = transport
+        self._listing: Renewed[Listing] = Renewed(
+            lambda: load_listing(transport), fresh_seconds=list_seconds
+        )
+
+    async def assistants(self) -> Sequence[Assistant]:
+        """See `KnowledgeBase.assistants`."""
+        listing = await self._listing.get()
+        return [listing.assistant(chat) for chat in listing.chats.values()]
+
+    async def search(
+        self, query: str, *, assistants: Sequence[Assistant], limit: int
+    ) -> Findings:
+        """See `KnowledgeBase.search`."""
+        question = query.strip().encode(errors="replace").decode()
+        if not question or not assistants:
+            return Findings()
+        listing = await self._listing.get()
+        asked = list({each.id: each for each in assistants}.values())
+        results = await asyncio.gather(*(self._ask(listing, each, question) for each in asked))
+        errors = [result for result in results if isinstance(result, RagflowError)]
+        if len(errors) == len(results):
+            raise min(errors, key=lambda error: _GRAVEST.index(error.kind))
+        answers = [
+            answer for result in results if isinstance(result, list) for answer in result
+        ]
+        return Findings(
+            passages=_merged(answers, limit),
+            failures=_failures(zip(asked, results, strict=True)),
+        )
+
+    async def check(self) -> str:
+        """See `KnowledgeBase.check`."""
+        try:
+            await self._transport.fetch(lambda: self._transport.list_chats(page_size=1))
+        except KnowledgeBaseError as error:
+            return error.message
+        return ""
+
+    async def close(self) -> None:
+        """Close the connections to RAGFlow."""
+        await self._listing.close()
+        await self._transport.close()
+
+    async def _ask(
+        self, listing: Listing, assistant: Assistant, question: str
+    ) -> list[Answer] | RagflowError:
+        chat = listing.chats.get(assistant.id)
+        if chat is None:
+            message = f"RAGFlow has no assistant {assistant.name!r} any more."
+            return RagflowError("not_found", message)
+        if not chat.dataset_ids:
+            return [
+                Answer(failures=[f"The assistant {chat.name!r} has no dataset in RAGFlow."])
+            ]
+        try:
+            return await Retrieval(
+                transport=self._transport, listing=listing, chat=chat, question=question
+            ).run()
+        except RagflowError as error:
+            return error
+
+
+def _merged(answers: Sequence[Answer], limit: int) -> list[Passage]:
+    """Return the best passages: by score where scores can be compared, else by rank."""
+    rankings: dict[tuple[object, ...], list[Passage]] = {}
+    for answer in answers:
+        rankings.setdefault(answer.yardstick, []).extend(answer.passages)
+    for ranking in rankings.values():
+        ranking.sort(key=lambda passage: -passage.score)
+    if len(rankings) == 1:
+        return distinct(*rankings.values())[:limit]
+    return fuse(rankings.values(), limit)
+
+
+def _failures(
+    results: Iterable[tuple[Assistant, list[Answer] | RagflowError]],
+) -> Mapping[str, str]:
+    failures = {}
+    for assistant, result in results:
+        if isinstance(result, RagflowError):
+            failures[assistant.name] = result.message
+        elif sentences := [each for answer in result for each in answer.failures]:
+            failures[assistant.name] = " ".join(dict.fromkeys(sentences))
+    return failures

@@ -1,0 +1,91 @@
+"""The assistants and datasets there are, through all pages of the lists."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from chatbot.domain import Assistant
+from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.request import Call
+from chatbot.knowledge.ragflow.transport import RagflowTransport
+
+LAST_PAGE = 500
+DESCRIPTION_LENGTH = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """What RAGFlow has, by id, as of one moment."""
+
+    chats: Mapping[str, wire.Chat] = field(default_factory=dict)
+    datasets: Mapping[str, wire.Dataset] = field(default_factory=dict)
+
+    def dataset(self, chat: wire.Chat, dataset_id: str) -> wire.Dataset:
+        """Return what is known about a dataset of the assistant, at least its id."""
+        of_chat = (each for each in chat.datasets if each.id == dataset_id)
+        known = self.datasets.get(dataset_id) or next(of_chat, None)
+        return known or wire.Dataset(id=dataset_id)
+
+    def assistant(self, chat: wire.Chat) -> Assistant:
+        """Return the assistant, described by its datasets if it says nothing itself."""
+        description = chat.description or self._described_by_datasets(chat)
+        return Assistant(
+            id=chat.id, name=chat.name, description=description[:DESCRIPTION_LENGTH]
+        )
+
+    def _described_by_datasets(self, chat: wire.Chat) -> str:
+        datasets = (self.dataset(chat, each) for each in chat.dataset_ids)
+        return "; ".join(
+            ": ".join(filter(None, (each.name, each.description)))
+            for each in datasets
+            if each.name or each.description
+        )
+
+
+async def load_listing(transport: RagflowTransport) -> Listing:
+    """Read both lists. Without the datasets the assistants can still be used.
+
+    Raises:
+        KnowledgeBaseError: The assistants could not be listed.
+    """
+    datasets = asyncio.create_task(_datasets(transport))
+    try:
+        rows = await _rows(
+            transport,
+            lambda page: lambda: transport.list_chats(page=page, page_size=wire.PAGE_SIZE),
+            key="chats",
+        )
+        chats = [chat for row in rows if (chat := wire.chat(row))]
+        return Listing(chats={chat.id: chat for chat in chats}, datasets=await datasets)
+    finally:
+        datasets.cancel()
+
+
+async def _datasets(transport: RagflowTransport) -> Mapping[str, wire.Dataset]:
+    try:
+        rows = await _rows(
+            transport,
+            lambda page: lambda: transport.list_datasets(page=page, page_size=wire.PAGE_SIZE),
+            key="datasets",
+        )
+    except KnowledgeBaseError:
+        return {}
+    datasets = [dataset for row in rows if (dataset := wire.dataset(row))]
+    return {dataset.id: dataset for dataset in datasets}
+
+
+async def _rows(
+    transport: RagflowTransport, call: Callable[[int], Call], key: str
+) -> list[wire.Row]:
+    """Read page after page, until one is short or brings nothing that is new."""
+    rows: dict[str, wire.Row] = {}
+    for number in range(1, LAST_PAGE + 1):
+        page = wire.page(await transport.fetch(call(number)), key)
+        before = len(rows)
+        rows |= {wire.text(row.get("id")): row for row in page.rows}
+        complete = page.total is not None and len(rows) >= page.total
+        short = page.total is None and len(page.rows) < wire.PAGE_SIZE
+        if complete or short or len(rows) == before:
+            break
+    return list(rows.values())
