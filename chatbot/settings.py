@@ -85,6 +85,8 @@ class Settings(BaseSettings):
     first_token_timeout_seconds: Seconds = 30
     token_timeout_seconds: Seconds = 30
 
+    allowed_hosts: str = ""
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["text", "json"] = "text"
     log_questions: bool = False
@@ -129,6 +131,11 @@ class Settings(BaseSettings):
         settings._root = root
         settings._sources = sources
         return settings
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The host names that are served beside those of this machine."""
+        return frozenset(self.allowed_hosts.lower().replace(",", " ").split())
 
     def path(self, path: Path) -> Path:
         """Return `path` as an absolute one, below the folder of the settings if relative."""

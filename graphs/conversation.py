@@ -54,6 +54,13 @@ class Chatbot:
         self.graph: ChatGraph = build_graph(ports)
         self._ports = ports
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model that answers, or of its kind."""
+        model = self._ports.model
+        named = model._identifying_params.get("model_name")  # noqa: SLF001 - LangChain's way to tell
+        return str(named or model._llm_type)  # noqa: SLF001 - as above
+
     async def stream(
         self, question: str, *, turn_id: str | None = None, **choices: Unpack[Choices]
     ) -> AsyncGenerator[Event, None]:

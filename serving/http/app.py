@@ -1,0 +1,68 @@
+"""Makes the FastAPI app: routes, their protection, and the chatbot behind them."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import FastAPI
+
+from chatbot.settings import Settings
+from graphs import Chatbot, open_chatbot
+from serving.http import chat, health, knowledge, page, sessions
+from serving.http.errors import ErrorReply, add_error_handlers
+from serving.http.limits import BodyLimit
+from serving.http.protection import Protection
+from serving.http.running import RunningTurns
+
+OpenBot = Callable[[Settings | None], AbstractAsyncContextManager[Chatbot]]
+
+DISTRIBUTION = "ragflow-chatbot"
+
+
+def create_app(
+    settings: Settings | None = None, *, open_bot: OpenBot = open_chatbot
+) -> FastAPI:
+    """Return the app; nothing is read or opened before its lifespan begins.
+
+    Without settings they are read from the environment and the `.env` files.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        # Whatever reads files runs in a thread: the loop may belong to a server that
+        # refuses blocking calls, and other sessions must not wait for an import.
+        known = settings or await asyncio.to_thread(Settings.load)
+        if open_bot is open_chatbot:
+            await asyncio.to_thread(importlib.import_module, "chatbot.bootstrap")
+        app.state.settings = known
+        app.state.version = await asyncio.to_thread(_version)
+        app.state.page = await asyncio.to_thread(page.load_assets)
+        async with open_bot(known) as bot, RunningTurns() as running:
+            app.state.bot = bot
+            app.state.running = running
+            yield
+
+    app = FastAPI(
+        title="Chatbot",
+        summary="Answers questions from a knowledge base, with citations.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses={"default": {"model": ErrorReply, "description": "What went wrong."}},
+    )
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Protection)
+    add_error_handlers(app)
+    for routes in (chat, sessions, knowledge, health, page):
+        app.include_router(routes.router)
+    return app
+
+
+def _version() -> str:
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unreleased"

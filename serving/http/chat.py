@@ -1,0 +1,110 @@
+"""`POST /api/chat`: one question in, the events of its turn out."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from chatbot.domain import Intent, Session, checked_id
+from chatbot.errors import InputError
+from graphs.intake import LONGEST_INSTRUCTIONS, LONGEST_NAME, MOST_ASSISTANTS, clean
+from serving.http.running import RunningTurn
+from serving.http.state import Bot, Running
+from serving.http.users import CurrentUser
+
+HEARTBEAT_SECONDS = 10.0
+LONGEST_QUESTION = 100_000
+
+router = APIRouter(tags=["chat"])
+
+
+def _asked(question: str) -> str:
+    if not clean(question):
+        message = "the question is empty"
+        raise ValueError(message)
+    return question
+
+
+def _id(value: str) -> str:
+    try:
+        return checked_id(value, "session id")
+    except InputError as error:
+        raise ValueError(error.message) from None
+
+
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+
+
+class ChatRequest(BaseModel):
+    """A question and how to answer it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {"question": "How many days of leave do I have?", "session_id": "s-1"}
+        },
+    )
+
+    question: Annotated[str, Field(max_length=LONGEST_QUESTION), AfterValidator(_asked)]
+    session_id: Annotated[str, AfterValidator(_id)] | None = Field(
+        None, description="The conversation that the question goes on with."
+    )
+    assistants: Annotated[list[Name], Field(max_length=MOST_ASSISTANTS)] | None = Field(
+        None, description="The names of the assistants to ask; left out, they are chosen."
+    )
+    route: Intent | None = Field(None, description="Forces the route.")
+    language: Name | None = Field(None, description='The language of the answer: "Chinese".')
+    instructions: Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)] | None = Field(
+        None, description="A persona, in words."
+    )
+
+
+class EventStream(StreamingResponse):
+    """The events of a turn as they come. When the client leaves, the turn is stopped."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, turn: RunningTurn) -> None:
+        super().__init__(
+            turn.frames(heartbeat_seconds=HEARTBEAT_SECONDS),
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+        )
+        self._turn = turn
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the turn ends or the client leaves."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._turn.stop()
+
+
+@router.post(
+    "/api/chat",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": 'Server-sent events, each `data: {"type", "data"}`.',
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def chat(
+    body: ChatRequest, request: Request, bot: Bot, running: Running, user_id: CurrentUser
+) -> EventStream:
+    """Answer one question as a stream of events; closing the connection stops the answer."""
+    default = request.app.state.settings.default_session_id
+    session = Session(session_id=body.session_id or default, user_id=user_id)
+    await running.settled(session)
+    events = bot.stream(
+        body.question,
+        session_id=session.session_id,
+        user_id=user_id,
+        assistants=body.assistants,
+        route=body.route,
+        language=body.language,
+        instructions=body.instructions,
+    )
+    return EventStream(running.start(session, events))
