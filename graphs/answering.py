@@ -30,24 +30,26 @@ async def stream_answer(
     facts: dict[str, Any] = {}
     usage: dict[str, Any] = {}
     message_id: str | None = None
-    bound = model.with_config(run_name="answer")
-    stream = bound.astream(messages)
-    async with aclosing(cast("Any", stream)) as chunks:
-        chunk: AIMessageChunk
-        async for chunk in chunks:
-            message_id = message_id or chunk.id
-            if thought := chunk.additional_kwargs.get("reasoning_content"):
-                turn.send("reasoning", thought)
-            turn.say(citations.feed(text_of(chunk.content)))
-            facts |= {k: v for k, v in chunk.response_metadata.items() if v}
-            usage |= {k: v for k, v in (chunk.usage_metadata or {}).items() if v}
-    turn.say(citations.finish())
-    turn.note(
-        citations=[citation.as_json() for citation in citations.cited],
-        model=facts.get("model_name"),
-        finish_reason=facts.get("finish_reason") or "stop",
-        usage={name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-    )
+    stream = model.with_config(run_name="answer").astream(messages)
+    try:
+        async with aclosing(cast("Any", stream)) as chunks:
+            chunk: AIMessageChunk
+            async for chunk in chunks:
+                message_id = message_id or chunk.id
+                if thought := chunk.additional_kwargs.get("reasoning_content"):
+                    turn.send("reasoning", thought)
+                turn.say(citations.feed(text_of(chunk.content)))
+                facts |= {k: v for k, v in chunk.response_metadata.items() if v}
+                usage |= {k: v for k, v in (chunk.usage_metadata or {}).items() if v}
+    finally:
+        # Also of an answer that was stopped or broke, all that was said is kept.
+        turn.say(citations.finish())
+        turn.note(
+            citations=[citation.as_json() for citation in citations.cited],
+            model=facts.get("model_name"),
+            finish_reason=facts.get("finish_reason"),
+            usage={name: usage.get(name) for name in ("input_tokens", "output_tokens")},
+        )
     if not turn.answer.strip():
         message = "The model gave an empty answer. Please try again."
         raise ModelError("protocol", message)

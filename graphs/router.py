@@ -63,11 +63,13 @@ async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> st
     model = ports.model.with_config(tags=[NO_STREAM], run_name="rewrite_question")
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            message = await model.ainvoke(pipeline.for_rewriting())
+            stream = cast("Any", model.astream(pipeline.for_rewriting()))
+            async with aclosing(stream) as chunks:
+                text = "".join([text_of(chunk.content) async for chunk in chunks])
     except (ModelError, TimeoutError):
         turn.degrade("rewriting", "The question could not be put in context.")
         return ""
-    return usable_rewrite(turn.question, text_of(message.content))
+    return usable_rewrite(turn.question, text)
 
 
 def tools(

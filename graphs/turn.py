@@ -111,7 +111,7 @@ class LiveTurn:
         self.send("usage", usage)
         end = {
             "full_answer": self.answer,
-            "finish_reason": record.get("finish_reason", "stop"),
+            "finish_reason": record.get("finish_reason") or "stop",
             "metadata": self.metadata(),
         }
         self.send("end", end)

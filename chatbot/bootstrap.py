@@ -1,0 +1,112 @@
+"""Builds the adapters that the settings name: the only place that does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+
+from langchain_core.language_models import BaseChatModel
+
+from chatbot.errors import ConfigurationError
+from chatbot.models.selection import open_model, select_model
+from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports
+from chatbot.prompts import Prompts
+from chatbot.settings import Settings
+
+
+@asynccontextmanager
+async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
+    """Open what the settings name, the embedded parts where they name nothing.
+
+    Raises:
+        ConfigurationError: A setting is wrong or another one is missing beside it.
+    """
+    async with AsyncExitStack() as stack:
+        folder = settings.prompts_dir and settings.path(settings.prompts_dir)
+        prompts = await asyncio.to_thread(Prompts.load, folder)
+        knowledge = await _knowledge(settings, stack)
+        model = await _model(settings, stack, knowledge)
+        history = await _history(settings, stack)
+        yield Ports(
+            history=history,
+            knowledge=knowledge,
+            model=model,
+            prompts=prompts,
+            limits=Limits(
+                turn_seconds=settings.turn_timeout_seconds,
+                router_seconds=settings.router_timeout_seconds,
+                knowledge_seconds=settings.knowledge_timeout_seconds,
+                history_turns=settings.history_turns,
+                passages=settings.passages,
+            ),
+            default_session_id=settings.default_session_id,
+            default_intent=settings.route_default,
+        )
+
+
+async def _history(settings: Settings, stack: AsyncExitStack) -> ChatHistory:
+    await _load("chatbot.history.local")
+    from chatbot.history.local import LocalChatHistory
+
+    file = settings.path(settings.chatbot_data_dir) / "history.sqlite3"
+    local = LocalChatHistory(file, ttl_days=settings.session_ttl_days)
+    if settings.mongodb_uri is None:
+        return await stack.enter_async_context(local)
+    await _load("chatbot.history.connection", "chatbot.history.mongodb")
+    from chatbot.history.connection import open_client
+    from chatbot.history.mongodb import MongoChatHistory
+    from chatbot.history.resilient import ResilientChatHistory
+
+    client = open_client(settings.mongodb_uri.get_secret_value())
+    stack.push_async_callback(client.close)
+    primary = MongoChatHistory(
+        client,
+        database=settings.mongodb_db,
+        collection=settings.mongodb_collection,
+        ttl_days=settings.session_ttl_days,
+    )
+    return await stack.enter_async_context(ResilientChatHistory(primary, local))
+
+
+async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase:
+    key, address = settings.ragflow_api_key, settings.ragflow_base_url
+    if (key is None) != (address is None):
+        missing = "RAGFLOW_API_KEY" if key is None else "RAGFLOW_BASE_URL"
+        message = f"{missing} is missing: RAGFlow needs both its address and a key."
+        raise ConfigurationError(message)
+    if key is not None and address is not None:
+        await _load("chatbot.knowledge.ragflow.knowledge_base")
+        from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
+        from chatbot.knowledge.ragflow.transport import RagflowTransport
+
+        seconds = settings.knowledge_timeout_seconds
+        transport = RagflowTransport(address, key.get_secret_value(), timeout_seconds=seconds)
+        ragflow = RagflowKnowledgeBase(transport)
+        stack.push_async_callback(ragflow.close)
+        return ragflow
+    await _load("chatbot.knowledge.local.knowledge_base")
+    from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
+
+    embedded = LocalKnowledgeBase(
+        settings.path(settings.knowledge_dir), settings.path(settings.chatbot_data_dir)
+    )
+    stack.push_async_callback(embedded.aclose)
+    return embedded
+
+
+async def _model(
+    settings: Settings, stack: AsyncExitStack, knowledge: KnowledgeBase
+) -> BaseChatModel:
+    choice = select_model(settings)
+    if choice is not None:
+        return await stack.enter_async_context(open_model(choice, settings))
+    await _load("chatbot.models.extractive")
+    from chatbot.models.extractive import ExtractiveChatModel
+
+    return ExtractiveChatModel(knowledge_base=knowledge)
+
+
+async def _load(*modules: str) -> None:
+    """Import modules in a thread: the libraries behind them take up to seconds."""
+    for module in modules:
+        await asyncio.to_thread(import_module, module)

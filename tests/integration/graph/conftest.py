@@ -1,0 +1,65 @@
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from chatbot.history.local import LocalChatHistory
+from chatbot.ports import Limits, Ports
+from graphs import Chatbot
+from tests.ports import InMemoryKnowledgeBase, Said, ScriptedChatModel, passage
+
+BENEFITS = passage("benefits: 15 days of leave a year")
+POND = passage("瓦尔登湖 湖水清澈，风景优美").__class__(
+    id="2",
+    text="瓦尔登湖 湖水清澈，风景优美",
+    document="瓦尔登湖.md",
+    document_id="2",
+    assistant="瓦尔登湖",
+    score=0.8,
+)
+
+
+class Bench:
+    """A chatbot on ports that a test looks into."""
+
+    def __init__(self, history: LocalChatHistory) -> None:
+        self.history = history
+        self.model = ScriptedChatModel()
+        self.knowledge = InMemoryKnowledgeBase(
+            passages={"handbook": [BENEFITS], "瓦尔登湖": [POND]}
+        )
+        self.limits = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1)
+
+    def script(self, *said: Said) -> None:
+        self.model.script.extend(said)
+
+    @property
+    def bot(self) -> Chatbot:
+        return Chatbot(
+            Ports(
+                history=self.history,
+                knowledge=self.knowledge,
+                model=self.model,
+                limits=self.limits,
+            )
+        )
+
+    def used_up(self) -> bool:
+        return not self.model.script
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    history = LocalChatHistory(":memory:")
+    await history.open()
+    yield Bench(history)
+    await history.close()
+
+
+def kinds(events: Sequence[object]) -> list[str]:
+    """Return the types of the events, runs of the same type once."""
+    found: list[str] = []
+    for event in events:
+        assert isinstance(event, dict)
+        if not found or found[-1] != event["type"]:
+            found.append(event["type"])
+    return found
