@@ -63,10 +63,10 @@ _PARTS = re.compile(rf"({_NUMBER})(?:{_DASH}({_NUMBER}))?")
 _LINKS = ("(http:", "(https:", "(mailto:", "(www.", "(/", "(#", "(.", "(<")
 _ASSIGNED = re.compile(r" ?(?:[-+*/%]?=|\+\+|--)|\.[a-z_]")
 _ASSIGNED_BEGUN = re.compile(r" ?[-+*/%]?|\.")
-_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:\.[A-Za-z_$][A-Za-z0-9_$]*)*$")
+_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:\.[A-Za-z_$][A-Za-z0-9_$]*)*\Z")
 _CODE = re.compile(r"[a-z]{1,3}|.*[_$].*|[a-z]{2,}[A-Z].*|[a-z]{2,}(?:\.[a-z]\w*)+")
-_UNIT = re.compile(r"\d[ \u00a0]?[a-z]{1,3}$")
-_CHAINED = re.compile(r"[A-Za-z0-9_](?:\[[^\[\]\s]*\]|\([^()\s]*\))$")
+_UNIT = re.compile(r"\d[ \u00a0]?[a-z]{1,3}\Z")
+_CHAINED = re.compile(r"[A-Za-z0-9_](?:\[[^\[\]\s]*\]|\([^()\s]*\))\Z")
 TAIL = 48
 CODE_INDENT = 4
 FENCE_LENGTH = 3

@@ -135,8 +135,7 @@ def sample() -> list[Chat]:
             Document(
                 name="员工手册.md",
                 chunks=[
-                    "年假：入职满一年的员工每年有 15 天带薪年假，满五年后为 20 天。"
-                    "年假可结转至次年三月底。",
+                    "年假：满一年的员工每年有 15 天年假，满五年后为 20 天，可结转至次年三月。",
                     "福利：公司每月发放 600 元餐补和 300 元交通补贴，每年提供一次免费体检。",
                     "远程办公：每周最多可远程办公两天，须提前一天告知主管。",
                 ],
@@ -165,7 +164,7 @@ def sample() -> list[Chat]:
             Document(
                 name="walden.txt",
                 chunks=[
-                    "Walden was written by Henry David Thoreau, who lived in a cabin by the pond.",
+                    "Walden was written by Henry David Thoreau, who lived in a cabin there.",
                     "The scenery of Walden pond: clear deep water ringed by pines and oaks.",
                 ],
             ),
