@@ -13,6 +13,19 @@ import zstandard
 
 from tests.servers.loopback import Loopback, Reply, Request
 
+INFO = {
+    "version": "0.12.0",
+    "instance_flags": {"zstd_compression_enabled": True},
+    "batch_ingest_config": {
+        "use_multipart_endpoint": True,
+        "scale_up_qsize_trigger": 1000,
+        "scale_up_nthreads_limit": 16,
+        "scale_down_nempty_trigger": 4,
+        "size_limit": 100,
+        "size_limit_bytes": 20_971_520,
+    },
+}
+
 
 @dataclass
 class Run:
@@ -91,7 +104,7 @@ def trace_sink() -> Iterator[TraceSink]:
 
     async def handle(request: Request, reply: Reply) -> None:
         if request.path == "/info":
-            await reply.json({"batch_ingest_config": {"use_multipart_endpoint": True}})
+            await reply.json(INFO)
             return
         sink.take(request)
         await reply.json({}, status=202)
