@@ -1,0 +1,98 @@
+"""`chatbot chat`: a conversation in the terminal."""
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import cast
+
+from chatbot.domain import Session
+from chatbot.errors import ChatbotError
+from chatbot.events import Event
+from chatbot.settings import Settings
+from graphs.conversation import Choices
+from graphs.synchronous import SyncChatbot, open_chatbot_sync
+from serving.cli.lines import Lines
+from serving.cli.logging_to_file import keep_log_aside
+from serving.cli.signals import exit_on_signals
+from serving.cli.slash import Conversation, obey
+from serving.cli.views import open_console, view_of_turn
+from serving.cli.words import complain, in_one_line
+
+
+def chat(choices: Choices) -> None:
+    """Talk until the person leaves.
+
+    Raises:
+        ChatbotError: A setting or an option is wrong.
+    """
+    settings = Settings.load()
+    keep_log_aside(settings)
+    exit_on_signals()
+    console = open_console()
+    session = Session(session_id=choices.get("session_id") or settings.default_session_id)
+    file = settings.path(settings.chatbot_data_dir) / "input_history"
+    with Lines(file) as lines, open_chatbot_sync(settings) as bot:
+        conversation = Conversation(
+            bot=bot,
+            console=console,
+            session_id=session.session_id,
+            choices=choices,
+        )
+        if console.is_terminal:
+            console.print(_greeting(bot, session.session_id), style="dim")
+        while conversation.goes_on:
+            _exchange(conversation, lines)
+
+
+def _exchange(conversation: Conversation, lines: Lines) -> None:
+    """Read one line and do what it asks for."""
+    console = conversation.console
+    try:
+        text = lines.read()
+    except EOFError:
+        conversation.goes_on = False
+        if console.is_terminal:
+            console.print()
+        return
+    except KeyboardInterrupt:
+        console.print("\n(/quit or Ctrl-D leaves)", style="dim")
+        return
+    try:
+        if text.startswith("/"):
+            obey(conversation, text)
+        elif text:
+            answer(conversation, text)
+    except KeyboardInterrupt:
+        complain("(interrupted)")
+    except ChatbotError as error:
+        complain(error.message)
+
+
+def answer(conversation: Conversation, question: str) -> None:
+    """Show the answer to a question; Ctrl-C stops it, and what was said is kept."""
+    view = view_of_turn(conversation.console)
+    stopped = False
+    with view:
+        choices: Choices = {**conversation.choices, "session_id": conversation.session_id}
+        events = conversation.bot.stream(question, **choices)
+        try:
+            with closing(cast("Generator[Event, None, None]", events)):
+                for event in events:
+                    view.show(event)
+        except KeyboardInterrupt:
+            stopped = True
+    conversation.reply = view.reply
+    if stopped:
+        complain("(stopped; what was said so far is kept)")
+    if conversation.console.is_terminal:
+        conversation.console.print()
+
+
+def _greeting(bot: SyncChatbot, session_id: str) -> str:
+    try:
+        turns = bot.turns(session_id, limit=1)
+    except ChatbotError as error:
+        return f"Session {session_id}. {error.message}"
+    if not turns:
+        return f"Session {session_id}. /help shows what you can do."
+    last = in_one_line(turns[-1].question, 60)
+    return f"Session {session_id}, last asked: {last}\n/help shows what you can do."

@@ -1,0 +1,88 @@
+"""`chatbot knowledge`: what there is to ask, and what a query finds."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from typing import TypeVar
+
+from rich.text import Text
+
+from chatbot.bootstrap import open_ports
+from chatbot.domain import Assistant, Findings
+from chatbot.errors import InputError
+from chatbot.ports import KnowledgeBase
+from chatbot.settings import Settings
+from serving.cli.logging_to_file import keep_log_aside
+from serving.cli.tables import plain_table
+from serving.cli.views import open_console
+from serving.cli.words import complain, in_one_line, plain
+
+Result = TypeVar("Result")
+
+
+def list_assistants(*, as_json: bool) -> None:
+    """Print the assistants and what they know."""
+    found = _with_knowledge(Settings.load(), lambda knowledge: knowledge.assistants())
+    if as_json:
+        _print_json([asdict(each) for each in found])
+    elif found:
+        table = plain_table("ASSISTANT", "KNOWS")
+        for each in found:
+            table.add_row(Text(in_one_line(each.name)), Text(in_one_line(each.description)))
+        open_console().print(table)
+    else:
+        complain("There are no assistants. `chatbot doctor` says what to do.")
+
+
+def search(query: str, names: Sequence[str], limit: int | None, *, as_json: bool) -> None:
+    """Print the passages that a query finds, the best first."""
+    settings = Settings.load()
+
+    async def find(knowledge: KnowledgeBase) -> Findings:
+        chosen = _named(await knowledge.assistants(), names)
+        count = limit or settings.passages
+        return await knowledge.search(query, assistants=chosen, limit=count)
+
+    found = _with_knowledge(settings, find)
+    for name, reason in found.failures.items():
+        complain(f"{in_one_line(name)}: {reason}")
+    if as_json:
+        _print_json([asdict(passage) for passage in found.passages])
+        return
+    if not found.passages:
+        complain("Nothing in the knowledge base is about that.")
+    console = open_console()
+    for passage in found.passages:
+        parts = (passage.assistant, passage.document, passage.location)
+        where = " · ".join(in_one_line(part) for part in parts if part)
+        console.print(f"{passage.score:.2f}  {where}", style="bold")
+        console.print(plain(passage.text).strip())
+        console.print()
+
+
+def _named(assistants: Sequence[Assistant], names: Sequence[str]) -> Sequence[Assistant]:
+    known = {each.name: each for each in assistants} | {each.id: each for each in assistants}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        there = ", ".join(each.name for each in assistants) or "none"
+        message = f"There is no assistant {unknown[0]!r}. There are: {there}."
+        raise InputError(message)
+    return [known[name] for name in names] or assistants
+
+
+def _with_knowledge(
+    settings: Settings, work: Callable[[KnowledgeBase], Awaitable[Result]]
+) -> Result:
+    keep_log_aside(settings)
+
+    async def run() -> Result:
+        async with open_ports(settings) as ports:
+            return await work(ports.knowledge)
+
+    return asyncio.run(run())
+
+
+def _print_json(data: object) -> None:
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")

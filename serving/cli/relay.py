@@ -1,0 +1,85 @@
+"""Passes the output of a server on: all of it to a file, what matters to the terminal."""
+
+import json
+import logging
+import sys
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from chatbot.logs import OURS, RENDERERS, one_line, open_log_file, redaction
+from chatbot.settings import Settings
+
+KEPT_FOR_FAILURE = 200  # lines
+_OF_THE_SERVER = (
+    "thread_name",
+    "langgraph_",
+    "api_",
+    "run_",
+    "graph_",
+    "assistant_id",
+    "request_",
+)
+
+
+class Relay:
+    """Reads the server's lines, which are JSON records for the most part."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._redact = redaction(settings)
+        self._render = RENDERERS[settings.log_format]
+        self._all = settings.log_level == "DEBUG"
+        self.path = settings.path(settings.chatbot_data_dir) / "server.log"
+        self._file = open_log_file(self.path)
+        self._last: deque[str] = deque(maxlen=KEPT_FOR_FAILURE)
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Pass lines on until there are no more."""
+        for line in lines:
+            clean = self._redact(line.rstrip("\n"))
+            self._last.append(clean)
+            self._file.emit(logging.makeLogRecord({"msg": clean}))
+            record = _record(clean)
+            if record is None:
+                if self._all:
+                    _show(clean)
+            elif self._all or _matters(record):
+                _show(self._render(None, "", _without_server_fields(record)))
+        self._file.close()
+
+    def reason_of_failure(self) -> str:
+        """Return the last words of the server that name a reason, or nothing."""
+        for line in reversed(self._last):
+            record = _record(line)
+            text = str(record.get("exception") or record.get("event", "")) if record else line
+            for part in reversed(text.strip().splitlines()):
+                name, colon, reason = part.partition(": ")
+                if colon and name.endswith(("Error", "Exception")) and " " not in name:
+                    return reason
+        return ""
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _matters(record: dict[str, Any]) -> bool:
+    ours = str(record.get("logger", "")).split(".")[0] in OURS
+    return ours or record.get("level") in {"error", "critical"}
+
+
+def _without_server_fields(record: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value for name, value in record.items() if not name.startswith(_OF_THE_SERVER)
+    }
+
+
+def _show(line: Any) -> None:  # noqa: ANN401 - what a renderer of structlog returns
+    print(one_line(str(line)), file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,192 @@
+"""Shows the events of a turn as they come: live in a terminal, as plain text in a pipe."""
+
+import sys
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from chatbot.events import Event
+from serving.cli.markdown import AnswerMarkdown, newest_lines, split_finished
+from serving.cli.reply import Reply, source_line
+from serving.cli.words import complain, in_one_line, plain
+
+FRAMES_PER_SECOND = 12
+_STAGES = {
+    "loading": "reading the conversation",
+    "routing": "deciding where to look",
+    "rewriting": "making the question clear",
+    "searching": "searching",
+    "answering": "answering",
+}
+
+
+class View(Protocol):
+    """Shows one turn. Used as a context manager; `reply` is what has come so far."""
+
+    reply: Reply
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave what was shown in a complete state."""
+        ...
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        ...
+
+
+def open_console() -> Console:
+    """Return a console on stdout that adds nothing of its own to the text."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def view_of_turn(console: Console) -> View:
+    """Return the view that suits the console."""
+    return LiveView(console) if console.is_terminal else PlainView()
+
+
+class PlainView:
+    """Writes the answer as it comes, then its sources, without any control code."""
+
+    def __init__(self) -> None:
+        self.reply = Reply()
+        self._at_line_start = True
+
+    def __enter__(self) -> Self:
+        """See `View`."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """See `View`."""
+        if not self._at_line_start:
+            self._write("\n")
+        if self.reply.citations:
+            lines = [source_line(citation) for citation in self.reply.citations]
+            self._write("\nSources:\n" + "".join(f"{line}\n" for line in lines))
+        tell_trouble(self.reply)
+
+    def show(self, event: Event) -> None:
+        """See `View`."""
+        self.reply.add(event)
+        if event["type"] == "content":
+            self._write(plain(event["data"]))
+
+    def _write(self, text: str) -> None:
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self._at_line_start = text.endswith("\n")
+
+
+class LiveView:
+    """Shows the stage on a line that goes away, and the answer as Markdown.
+
+    Only the block being written is drawn again; what is finished scrolls up for good. So
+    nothing flickers, and an answer may be longer than the screen.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.reply = Reply()
+        self._console = console
+        self._stage: RenderableType = Text("")
+        self._block = ""
+        self._blocks_printed = 0
+        self._live = Live(
+            console=console,
+            get_renderable=self._draw,
+            refresh_per_second=FRAMES_PER_SECOND,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            vertical_overflow="crop",
+        )
+
+    def __enter__(self) -> Self:
+        """See `View`."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """See `View`."""
+        rest, self._block = self._block, ""
+        self._live.stop()
+        self._print_block(rest)
+        if self.reply.citations:
+            self._console.print()
+            for citation in self.reply.citations:
+                self._console.print(source_line(citation), style="dim")
+        tell_trouble(self.reply)
+
+    def show(self, event: Event) -> None:
+        """See `View`."""
+        self.reply.add(event)
+        if event["type"] == "stage":
+            self._stage = Spinner("dots", Text(_stage_words(event["data"]), style="dim"))
+        elif event["type"] == "content":
+            self._stage = Text("")
+            text = plain(event["data"])
+            self._block += text
+            if "\n" in text:
+                finished, self._block = split_finished(self._block)
+                self._print_block(finished)
+
+    def _draw(self) -> RenderableType:
+        if not self._block.strip():
+            return self._stage
+        height = max(1, self._console.height - 2)
+        block = newest_lines(self._block, self._console, height)
+        before = [Text("")] if self._blocks_printed else []
+        return Group(*before, block)
+
+    def _print_block(self, text: str) -> None:
+        if text.strip():
+            if self._blocks_printed:
+                self._console.print()
+            self._console.print(AnswerMarkdown(text))
+            self._blocks_printed += 1
+
+
+def tell_trouble(reply: Reply) -> None:
+    """Say on stderr what failed in the turn, or did not work as it should."""
+    for sentence in reply.degraded:
+        complain(f"Note: {sentence}")
+    if reply.finish_reason == "length":
+        complain("Note: the answer was cut at the model's limit.")
+    if reply.error is not None:
+        complain(_failure(reply))
+
+
+def _failure(reply: Reply) -> str:
+    error = reply.error or {}
+    wait = error.get("retry_after")
+    again = f" Try again in {wait:.0f} s." if wait else ""
+    kept = " What was said so far is kept." if error.get("partial_answer") else ""
+    return f"{in_one_line(str(error.get('message', '')))}{again}{kept}"
+
+
+def _stage_words(stage: dict[str, str]) -> str:
+    words = _STAGES.get(stage["name"], stage["name"])
+    detail = in_one_line(stage.get("detail", ""), 60)
+    return f"{words}: {detail}" if detail else f"{words} …"

@@ -1,0 +1,25 @@
+"""Text on its way to a terminal: nothing in it may steer the terminal."""
+
+import re
+import sys
+
+# Control characters but tab and line break, and those that change the direction of writing.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def plain(text: str) -> str:
+    """Return the text without what a terminal would obey; documents and models wrote it."""
+    return _STEERING.sub("", text.replace("\r\n", "\n"))
+
+
+def in_one_line(text: str, width: int | None = None) -> str:
+    """Return the text in one line, cut to `width` characters where it is longer."""
+    line = " ".join(plain(text).split())
+    return line if width is None or len(line) <= width else line[: width - 1] + "…"
+
+
+def complain(message: str) -> None:
+    """Say on stderr what went wrong."""
+    print(plain(message), file=sys.stderr, flush=True)  # noqa: T201 - what a command is for
