@@ -9,14 +9,19 @@ from langgraph.graph.state import CompiledStateGraph
 from chatbot.ports import Ports
 from graphs import nodes
 from graphs.keeping import kept, running
-from graphs.state import ChatState, Context
+from graphs.state import ChatInput, ChatOutput, ChatState, Context
 
-ChatGraph = CompiledStateGraph[ChatState, Context, ChatState, ChatState]
+ChatGraph = CompiledStateGraph[ChatState, Context, ChatInput, ChatOutput]
 
 
 def build_graph(ports: Ports) -> ChatGraph:
     """Hand each node the ports and connect the nodes."""
-    graph = StateGraph(ChatState, context_schema=Context)
+    graph = StateGraph(
+        ChatState,
+        context_schema=Context,
+        input_schema=ChatInput,
+        output_schema=ChatOutput,
+    )
     graph.add_node("load_history", partial(nodes.load_history, ports=ports))
     for step in (
         nodes.route,

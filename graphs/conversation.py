@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack, cast
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 
-from chatbot.domain import ANONYMOUS, Assistant, Session, SessionSummary, Turn
+from chatbot.domain import ANONYMOUS, Assistant, Intent, Session, SessionSummary, Turn
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
@@ -24,7 +24,7 @@ class Choices(TypedDict, total=False):
     session_id: str | None
     user_id: str | None
     assistants: Sequence[str] | None
-    route: str | None
+    route: Intent | None
     language: str | None
     instructions: str | None
 
@@ -149,9 +149,11 @@ class Chatbot:
         self, question: str, turn_id: str | None, choices: Choices
     ) -> AsyncGenerator[Event, None]:
         config: RunnableConfig = {"run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4()}
-        graph_input: Any = {"messages": [HumanMessage(question)]}
         stream = self.graph.astream(
-            graph_input, config, context=Context(**choices), stream_mode="custom"
+            {"messages": [HumanMessage(question)]},
+            config,
+            context=Context(**choices),
+            stream_mode="custom",
         )
         async with aclosing(cast("AsyncGenerator[Event, None]", stream)) as events:
             async for event in events:

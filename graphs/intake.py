@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -73,7 +73,7 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
         raise InputError(message)
     return Choices(
         assistants=tuple(assistants),
-        route=cast("Intent | None", context.route),
+        route=context.route,
         language=_text(context.language, "language", LONGEST_NAME),
         instructions=_text(context.instructions, "instructions", LONGEST_INSTRUCTIONS),
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypedDict
+from typing import Annotated
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from chatbot.domain import Assistant, Intent, Passage, Turn
 from chatbot.messages import Outcome
@@ -54,18 +56,42 @@ class ChatUpdate(TypedDict, total=False):
     outcome: Annotated[Outcome, UntrackedValue]
 
 
+class ChatInput(TypedDict):
+    """What a run is given: the conversation, whose last message is the user's question."""
+
+    messages: Annotated[Sequence[AnyMessage], add_messages]
+
+
+class ChatOutput(TypedDict):
+    """What a run gives back: the conversation with the answer, and how it was found."""
+
+    messages: Annotated[Sequence[AnyMessage], add_messages]
+    route: Annotated[Route | None, UntrackedValue]
+    query: Annotated[str, UntrackedValue]
+    passages: Annotated[Sequence[Passage], UntrackedValue]
+    outcome: Annotated[Outcome, UntrackedValue]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """The choices of one run, plain data. Nobody else checks them, so the first node does.
+    """The choices of one run, plain data.
 
-    `session_id` and `user_id` say whose conversation it is; `assistants` names those to ask;
-    `route` forces `knowledge_base` or `general_chat`; `language` is the answer's, such as
-    "Chinese"; `instructions` add a persona.
+    The server passes on whatever it was sent, so the first node checks every field.
     """
 
-    session_id: Any = None
-    user_id: Any = None
-    assistants: Any = None
-    route: Any = None
-    language: Any = None
-    instructions: Any = None
+    session_id: Annotated[
+        str | None, Field(description="Which conversation; the thread's own if left out.")
+    ] = None
+    user_id: Annotated[
+        str | None, Field(description="Whose conversation; ignored where users sign in.")
+    ] = None
+    assistants: Annotated[
+        Sequence[str] | None, Field(description="Names of the only assistants to ask.")
+    ] = None
+    route: Annotated[Intent | None, Field(description="Force one of the two routes.")] = None
+    language: Annotated[
+        str | None, Field(description="The answer's language; the question's if left out.")
+    ] = None
+    instructions: Annotated[
+        str | None, Field(description="A persona, added to the system prompt.")
+    ] = None
