@@ -72,6 +72,7 @@ class Settings(BaseSettings):
     dashscope_base_url: Url = "https://dashscope.aliyuncs.com/compatible-mode/v1"
     openai_api_key: SecretStr | None = None
     openai_base_url: Url | None = None
+    models_file: Path | None = None
 
     ragflow_api_key: SecretStr | None = None
     ragflow_base_url: Url | None = None

@@ -1,20 +1,15 @@
 """Builds the chosen model. Imports LangChain's packages, which takes seconds."""
 
-from collections.abc import Awaitable, Callable
-
-from langchain_core.language_models import BaseChatModel
-
 from chatbot.models.endpoints import Endpoint, ModelChoice
 from chatbot.models.openai_compatible import OpenAICompatibleModel
 from chatbot.models.other_providers import OtherProviderModel, open_other_provider
+from chatbot.models.pool import Member, ModelPool
 from chatbot.models.time_limits import TimeLimits
 from chatbot.settings import Settings
 
 
-def build(
-    choice: ModelChoice, settings: Settings
-) -> tuple[BaseChatModel, Callable[[], Awaitable[None]]]:
-    """Return the model and what closes it.
+def build(choice: ModelChoice, settings: Settings) -> ModelPool:
+    """Return the pool of the chosen endpoints, which may be a single one.
 
     Raises:
         ConfigurationError: A package or a key is missing.
@@ -24,8 +19,13 @@ def build(
         between_tokens=settings.token_timeout_seconds,
         total=settings.turn_timeout_seconds,
     )
-    model = _build_endpoint(choice.endpoints[0], limits, settings.llm_temperature)
-    return model, model.aclose
+    return ModelPool.of(
+        [
+            Member(endpoint, _build_endpoint(endpoint, limits, settings.llm_temperature))
+            for endpoint in choice.endpoints
+        ],
+        limits,
+    )
 
 
 def _build_endpoint(

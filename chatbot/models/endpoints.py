@@ -1,9 +1,13 @@
 """The endpoints that the settings name."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from pydantic import SecretStr
+
+from chatbot.errors import ConfigurationError
 
 PACKAGES = {  # what to install for each provider of `init_chat_model`
     "anthropic": "'ragflow-chatbot[anthropic]'",
@@ -25,6 +29,24 @@ PACKAGES = {  # what to install for each provider of `init_chat_model`
 }
 
 
+Ability = Literal["vision", "tools", "json_schema"]
+ABILITIES: Mapping[Ability, str] = {
+    "vision": "reads images",
+    "tools": "calls tools",
+    "json_schema": "answers by a JSON schema",
+}
+_WITH_VISION = re.compile(
+    r"gpt-(4o|4\.1|4\.5|5)|chatgpt-4o|^o[134](?!.*mini)|o4-mini|-vl\b|vl-|qvq|omni|vision|llava"
+    r"|pixtral|internvl|minicpm-v|glm-4\.?\d?v|gemma-?3|llama-?4|claude|gemini",
+    re.IGNORECASE,
+)
+
+
+def sees_images(model: str) -> bool:
+    """Whether a model of this name is known to read images."""
+    return _WITH_VISION.search(model) is not None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoint:
     """A model at an address with one key.
@@ -32,16 +54,30 @@ class Endpoint:
     `provider` is `openai` or `dashscope` for what speaks OpenAI's chat completions, else a
     provider of LangChain's `init_chat_model`. `base_url` is the provider's own where it is
     `None`. `reasoning_opened` declares that the prompt template holds the opening `<think>`.
+    `name` is what people read; without one it is the model's. Abilities are guessed from the
+    model's name where they are not given.
     """
 
-    name: str
     provider: str
     model: str
+    name: str = ""
     base_url: str | None = None
     api_key: SecretStr | None = None
     weight: int = 1
     streaming: bool = True
     reasoning_opened: bool = False
+    context_window: int | None = None
+    abilities: frozenset[Ability] | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from the name of the model."""
+        if not self.name:
+            object.__setattr__(self, "name", self.model)
+        if self.abilities is None:
+            vision: frozenset[Ability] = frozenset(
+                {"vision"} if sees_images(self.model) else ()
+            )
+            object.__setattr__(self, "abilities", vision | {"tools", "json_schema"})
 
     @property
     def openai_compatible(self) -> bool:
@@ -59,3 +95,24 @@ class ModelChoice:
     def name(self) -> str:
         """What people call the model."""
         return ", ".join(dict.fromkeys(endpoint.model for endpoint in self.endpoints))
+
+
+def for_each_key(
+    endpoint: Endpoint, given: SecretStr | None, variable: str
+) -> Sequence[Endpoint]:
+    """Return the endpoint once for each of its keys, which commas separate.
+
+    Raises:
+        ConfigurationError: A key has characters that no key has.
+    """
+    text = "" if given is None else given.get_secret_value()
+    keys = [key for key in (part.strip() for part in text.split(",")) if key]
+    if any(not key.isascii() or not key.isprintable() or " " in key for key in keys):
+        message = f"{variable} holds spaces or characters that no key has. Copy it again."
+        raise ConfigurationError(message)
+    if len(keys) <= 1:
+        return [replace(endpoint, api_key=SecretStr(keys[0]) if keys else None)]
+    return [
+        replace(endpoint, api_key=SecretStr(key), name=f"{endpoint.name} (key {number})")
+        for number, key in enumerate(keys, 1)
+    ]

@@ -36,7 +36,6 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    limits: TimeLimits = TimeLimits()
     provider: str = "openai"
     can_stream: bool = True
     reasoning_opened: bool = False
@@ -62,11 +61,12 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
         """Close the connections."""
         await self._client.aclose()
 
-    async def _chunks(
-        self, messages: list[BaseMessage], **kwargs: object
+    async def chunks(
+        self, messages: list[BaseMessage], limits: TimeLimits, **options: object
     ) -> AsyncGenerator[AIMessageChunk]:
-        timer = Timer(self.limits)
-        payload = self._get_request_payload(messages, **kwargs)
+        """See `StreamedModel.chunks`. The answer is read as it comes, in one request."""
+        timer = Timer(limits)
+        payload = self._get_request_payload(messages, **options)
         if not payload["stream"]:
             timer.whole()
         completion = Completion(

@@ -1,7 +1,7 @@
 """Models of other providers through their LangChain packages, with our errors and limits."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import langchain.chat_models
@@ -9,15 +9,18 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
-from langchain_core.runnables import Runnable, RunnableBinding
-from langchain_core.tools import BaseTool
+from langchain_core.runnables import Runnable
 
-from chatbot.errors import ConfigurationError, ModelError
+from chatbot.errors import ConfigurationError
 from chatbot.models.endpoints import PACKAGES, Endpoint
 from chatbot.models.failures import error_of_exception, model_error
-from chatbot.models.streamed_model import StreamedModel
+from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits, Timer
 
+NO_TOOLS = "it cannot call tools"
+_OF_OPENAI = frozenset(
+    {"tools", "tool_choice", "parallel_tool_calls", "response_format", "user"}
+)
 _REASONS = {  # what other APIs call the reasons that OpenAI's names
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -39,7 +42,6 @@ class OtherProviderModel(StreamedModel):
     """
 
     inner: BaseChatModel
-    limits: TimeLimits = TimeLimits()
     name_for_people: str
 
     @property
@@ -48,41 +50,57 @@ class OtherProviderModel(StreamedModel):
 
     def bind_tools(
         self,
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        tools: Sequence[Tool],
         *,
         tool_choice: str | None = None,
         **kwargs: object,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind the tools in the form of the provider."""
-        bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
-        if isinstance(bound, RunnableBinding):
-            return self.bind(**bound.kwargs)
-        message = f"{self.name_for_people} cannot call tools."
-        raise ModelError("unsupported", message)
+        """Bind the tools: the provider's package gives them its own form at each call."""
+        return self.bind(**offered(tools, tool_choice), **kwargs)
 
     async def aclose(self) -> None:
         """Do nothing: the provider's package owns its connections."""
 
-    async def _chunks(
-        self,
-        messages: list[BaseMessage],
-        **kwargs: Any,  # noqa: ANN401 - the provider's own
+    async def chunks(
+        self, messages: list[BaseMessage], limits: TimeLimits, **options: object
     ) -> AsyncGenerator[AIMessageChunk]:
-        timer = Timer(self.limits)
-        stream = self.inner._astream(messages, **kwargs)  # noqa: SLF001 - one run in the trace
+        """See `StreamedModel.chunks`."""
+        timer = Timer(limits)
+        stream = self.inner._astream(messages, **self._of_provider(options))  # noqa: SLF001 - one run in the trace
+        silent: AIMessageChunk | None = None  # what only counts tokens joins what follows it
         finished = False
         try:
             while (generation := await self._next(stream, timer)) is not None:
                 chunk = _like_ours(generation)
                 finished = finished or "finish_reason" in chunk.response_metadata
-                if _says_something(chunk):
-                    timer.progress()
+                chunk = chunk if silent is None else silent + chunk
+                if not _says_something(chunk):
+                    silent = chunk
+                    continue
+                silent = None
+                timer.progress()
                 yield chunk
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
         if not finished:
             raise model_error("interrupted", self.name_for_people)
+
+    def _of_provider(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with OpenAI's tools and choice in the provider's own form."""
+        own = {name: value for name, value in options.items() if name not in _OF_OPENAI}
+        if not (tools := options.get("tools")):
+            return own
+        choice = options.get("tool_choice")
+        if isinstance(choice, dict):
+            choice = choice["function"]["name"]
+        elif choice == "required":
+            choice = "any"
+        try:
+            bound = self.inner.bind_tools(tools, tool_choice=choice)
+        except NotImplementedError:
+            raise model_error("unsupported", self.name_for_people, NO_TOOLS) from None
+        return {**own, **getattr(bound, "kwargs", {})}
 
     async def _next(
         self, stream: AsyncIterator[ChatGenerationChunk], timer: Timer

@@ -1,19 +1,18 @@
 """Decides from the settings which model answers, and opens it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
-
 from chatbot.errors import ConfigurationError
-from chatbot.models.endpoints import PACKAGES, Endpoint, ModelChoice
+from chatbot.models.endpoints import PACKAGES, Endpoint, ModelChoice, for_each_key
+from chatbot.models.models_file import read_models_file
 from chatbot.settings import Settings
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    from chatbot.models.pool import ModelPool
 
 DEFAULT_MODELS = {"dashscope": "qwen-plus", "openai": "gpt-4.1-mini"}
 _OF_QWEN = ("qwen", "qwq", "qvq")
@@ -28,10 +27,13 @@ def select_model(settings: Settings) -> ModelChoice | None:
     that, the only service that is set serves it. Where DashScope and OpenAI are both set, Qwen
     models are DashScope's and GPT models OpenAI's; any other name belongs to `OPENAI_BASE_URL`
     if that is set, else to DashScope. Without `LLM_MODEL`, DashScope goes before OpenAI.
+    `MODELS_FILE` goes before all of these. It is read here: not in an event loop.
 
     Raises:
-        ConfigurationError: A model is named that nothing can serve.
+        ConfigurationError: A model is named that nothing can serve, or `MODELS_FILE` is wrong.
     """
+    if settings.models_file is not None:
+        return ModelChoice(endpoints=read_models_file(settings.path(settings.models_file)))
     provider, model = _split(settings.llm_model or "")
     if not provider:
         provider = _provider(settings, model)
@@ -44,28 +46,26 @@ def select_model(settings: Settings) -> ModelChoice | None:
     if not model:
         message = f"LLM_MODEL={settings.llm_model} names no model after the colon."
         raise ConfigurationError(message)
-    endpoint = Endpoint(name=f"{provider}:{model}", provider=provider, model=model)
+    endpoint = Endpoint(provider=provider, model=model)
     return ModelChoice(endpoints=(endpoint,))
 
 
 @asynccontextmanager
-async def open_model(choice: ModelChoice, settings: Settings) -> AsyncIterator["BaseChatModel"]:
+async def open_model(choice: ModelChoice, settings: Settings) -> AsyncIterator["ModelPool"]:
     """Yield the chosen model and close its connections at the end.
 
     Raises:
         ConfigurationError: It needs a package or a key that is not there.
     """
     # LangChain's packages take seconds to import: not in the event loop.
-    model, close = await asyncio.to_thread(_build, choice, settings)
+    model = await asyncio.to_thread(_build, choice, settings)
     try:
         yield model
     finally:
-        await close()
+        await model.aclose()
 
 
-def _build(
-    choice: ModelChoice, settings: Settings
-) -> tuple["BaseChatModel", Callable[[], Awaitable[None]]]:
+def _build(choice: ModelChoice, settings: Settings) -> "ModelPool":
     from chatbot.models.building import build  # noqa: PLC0415 - heavy, and only here needed
 
     return build(choice, settings)
@@ -114,11 +114,13 @@ def _dashscope(settings: Settings, model: str) -> ModelChoice:
     if settings.dashscope_api_key is None:
         message = f"LLM_MODEL={settings.llm_model} needs DASHSCOPE_API_KEY, which is not set."
         raise ConfigurationError(message)
-    return _endpoints(
-        "dashscope",
-        model or DEFAULT_MODELS["dashscope"],
-        settings.dashscope_base_url,
-        settings.dashscope_api_key,
+    endpoint = Endpoint(
+        provider="dashscope",
+        model=model or DEFAULT_MODELS["dashscope"],
+        base_url=settings.dashscope_base_url,
+    )
+    return ModelChoice(
+        endpoints=for_each_key(endpoint, settings.dashscope_api_key, "DASHSCOPE_API_KEY")
     )
 
 
@@ -134,40 +136,9 @@ def _openai(settings: Settings, model: str) -> ModelChoice:
     if own_server and not model:
         message = "LLM_MODEL is not set. Name the model that OPENAI_BASE_URL serves."
         raise ConfigurationError(message)
-    return _endpoints(
-        "openai", model or DEFAULT_MODELS["openai"], address, settings.openai_api_key
+    endpoint = Endpoint(
+        provider="openai", model=model or DEFAULT_MODELS["openai"], base_url=address
     )
-
-
-def _endpoints(
-    provider: str, model: str, base_url: str | None, api_key: SecretStr | None
-) -> ModelChoice:
-    """Return an endpoint for each key: several are separated by commas."""
-    variable = f"{provider.upper()}_API_KEY"
-    keys = split_keys(api_key, variable)
     return ModelChoice(
-        endpoints=tuple(
-            Endpoint(
-                name=model if len(keys) == 1 else f"{model} (key {number})",
-                provider=provider,
-                model=model,
-                base_url=base_url,
-                api_key=key,
-            )
-            for number, key in enumerate(keys, 1)
-        )
+        endpoints=for_each_key(endpoint, settings.openai_api_key, "OPENAI_API_KEY")
     )
-
-
-def split_keys(api_key: SecretStr | None, variable: str) -> Sequence[SecretStr | None]:
-    """Return the keys that a setting holds, or one absent key.
-
-    Raises:
-        ConfigurationError: A key has characters that no key has.
-    """
-    text = "" if api_key is None else api_key.get_secret_value()
-    keys = [key for key in (part.strip() for part in text.split(",")) if key]
-    if any(not key.isascii() or not key.isprintable() or " " in key for key in keys):
-        message = f"{variable} holds spaces or characters that no key has. Copy it again."
-        raise ConfigurationError(message)
-    return [SecretStr(key) for key in keys] or [None]

@@ -1,7 +1,7 @@
 """A chat model for which streaming is the only way: whole answers are collected streams."""
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -19,23 +19,34 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatbot.models.synchronous import iterate
+from chatbot.models.time_limits import TimeLimits
+
+Tool = dict[str, Any] | type | Callable[..., Any] | BaseTool
 
 
 class StreamedModel(BaseChatModel):
-    """Derives every way of asking from `_chunks`, which a model implements.
+    """Derives every way of asking from `chunks`, which a model implements.
 
-    Its chunks carry text in `content`, reasoning in `additional_kwargs["reasoning_content"]`
-    and, the last of them, `finish_reason` and `model_name` in `response_metadata`. Failures
-    are `ModelError`s.
+    Each chunk says something: text in `content`, reasoning in
+    `additional_kwargs["reasoning_content"]`, fragments of tool calls. The last one has
+    `finish_reason` and `model_name` in `response_metadata`. Failures are `ModelError`s.
     """
 
+    limits: TimeLimits = TimeLimits()
+
     @abstractmethod
-    def _chunks(
-        self, messages: list[BaseMessage], **kwargs: object
+    def chunks(
+        self, messages: list[BaseMessage], limits: TimeLimits, **options: object
     ) -> AsyncGenerator[AIMessageChunk]:
-        """Yield the chunks of the answer. `kwargs` holds `stop` where it was given."""
+        """Yield the chunks of an answer.
+
+        Raises:
+            ModelError: The model refused or failed.
+        """
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -50,7 +61,7 @@ class StreamedModel(BaseChatModel):
     ) -> AsyncGenerator[ChatGenerationChunk]:
         if stop is not None:
             kwargs["stop"] = stop
-        async with aclosing(self._chunks(messages, **kwargs)) as chunks:
+        async with aclosing(self.chunks(messages, self.limits, **kwargs)) as chunks:
             async for message in chunks:
                 chunk = ChatGenerationChunk(message=message)
                 if run_manager:
@@ -107,3 +118,14 @@ def _refuse_cut_calls(message: AIMessage) -> None:
         for call in message.tool_calls
     ]
     message.tool_calls = []
+
+
+def offered(tools: Sequence[Tool], tool_choice: object) -> dict[str, Any]:
+    """Return tools and the choice among them in the form of OpenAI's API."""
+    options: dict[str, Any] = {"tools": [convert_to_openai_tool(tool) for tool in tools]}
+    names = {tool["function"]["name"] for tool in options["tools"]}
+    if isinstance(tool_choice, str) and tool_choice in names:
+        tool_choice = {"type": "function", "function": {"name": tool_choice}}
+    elif tool_choice is True or tool_choice == "any":
+        tool_choice = "required"
+    return {**options, "tool_choice": tool_choice} if tool_choice else options

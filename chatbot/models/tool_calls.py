@@ -52,7 +52,7 @@ class ToolCallReader:
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._calls: dict[int | str | None, _Growing] = {}
-        self._finish_reason: str | None = None
+        self.finish_reason: str | None = None
         self.text = ""
 
     def feed(self, chunk: AIMessageChunk) -> None:
@@ -65,7 +65,7 @@ class ToolCallReader:
             call.id = call.id or fragment["id"] or ""
             call.add(fragment["args"] or "")
         reason = chunk.response_metadata.get("finish_reason")
-        self._finish_reason = reason or self._finish_reason
+        self.finish_reason = reason or self.finish_reason
 
     @property
     def name(self) -> str | None:
@@ -80,7 +80,7 @@ class ToolCallReader:
 
     def calls(self) -> list[ToolCall]:
         """Return the calls of a stream that has ended. See `parse_tool_calls`."""
-        if self._finish_reason == "length":
+        if self.finish_reason == "length":
             return []
         found = [_call(call.name, call.arguments, call.id) for call in self._calls.values()]
         return [call for call in found if call.name] or _calls_in(self.text, self._names)
@@ -122,10 +122,11 @@ def _member(text: str, start: int) -> tuple[str, Any, int] | None:
             return None
         value, end = _DECODER.raw_decode(text, _skip(text, end + 1, " \t\r\n"))
         # More digits may follow a number: only what comes after it shows that it ended.
-        complete = not isinstance(value, int | float) or text[end] in " \t\r\n,}"
-        return (name, value, end) if complete else None
+        if isinstance(value, int | float) and text[end] not in " \t\r\n,}":
+            return None
     except (ValueError, IndexError, RecursionError):
         return None
+    return name, value, end
 
 
 def _skip(text: str, start: int, characters: str) -> int:
