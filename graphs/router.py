@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 from chatbot.domain import Assistant, Intent
 from chatbot.errors import ModelError
 from chatbot.messages import MessagePipeline, text_of
+from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from graphs.state import Route
@@ -19,6 +20,8 @@ from graphs.turn import LiveTurn
 
 # LangGraph keeps the tokens of a model with this tag out of what its clients see.
 NO_STREAM = "nostream"
+LOOK_UP = "knowledge_base"
+CHAT = "general_chat"
 
 ChatRunnable = Runnable[Sequence[BaseMessage], AIMessageChunk]
 
@@ -85,8 +88,8 @@ def tools(
     arguments: dict[str, Any] = {"assistants": {"type": "array", "items": names}}
     if follow_up:
         arguments["question"] = {"type": "string"}
-    look_up = _tool("knowledge_base", arguments)
-    return [look_up] if forced else [look_up, _tool("general_chat", {})]
+    look_up = _tool(LOOK_UP, arguments)
+    return [look_up] if forced else [look_up, _tool(CHAT, {})]
 
 
 def chosen(names: Sequence[object], assistants: Sequence[Assistant]) -> list[Assistant]:
@@ -106,41 +109,45 @@ async def _ask(
 ) -> Route | str:
     """Return the model's decision, or why it gave none.
 
-    The call is read as it streams: once it names `general_chat` the rest is not waited for.
+    The call is read as it streams: what comes after a decision that is complete is not waited
+    for, so no answer hangs on the last words of a call.
     """
-    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=forced)
+    follow_up = bool(pipeline.turns)
+    offered = tools(assistants, follow_up=follow_up, forced=forced)
+    names = [tool["function"]["name"] for tool in offered]
+    wanted = set(offered[0]["function"]["parameters"]["properties"])
     bound = cast("ChatRunnable", model.bind_tools(offered)).with_config(
         tags=[NO_STREAM], run_name="router"
     )
-    message: AIMessageChunk | None = None
+    reader = ToolCallReader(names)
     async with aclosing(cast("Any", bound.astream(pipeline.for_router(assistants)))) as chunks:
-        chunk: AIMessageChunk
         async for chunk in chunks:
-            message = chunk if message is None else message + chunk
-            if any(call["name"] == "general_chat" for call in message.tool_call_chunks):
-                return Route(intent="general_chat", reason="the model called general_chat")
-    if message is None:
-        return "the router said nothing"
-    return _read(message, assistants)
-
-
-def _read(message: AIMessageChunk, assistants: Sequence[Assistant]) -> Route | str:
-    if message.response_metadata.get("finish_reason") == "length":
-        return "the router's call was cut off"
-    reason = "the model called knowledge_base"
-    for call in message.tool_calls:
-        if call["name"] == "knowledge_base":
-            names = call["args"].get("assistants")
-            question = call["args"].get("question")
-            return Route(
-                intent="knowledge_base",
-                reason=reason,
-                question=question if isinstance(question, str) else "",
-                assistants=chosen(names if isinstance(names, list) else [names], assistants),
+            reader.feed(chunk)
+            arguments = reader.arguments_so_far
+            complete = reader.name == CHAT or (
+                reader.name == LOOK_UP and wanted <= arguments.keys()
             )
-    if any(call["name"] == "knowledge_base" for call in message.invalid_tool_calls):
-        return Route(intent="knowledge_base", reason=f"{reason}, with unreadable arguments")
-    return "the model called no tool"
+            if complete and reader.name and reader.finish_reason != "length":
+                return _route(ToolCall(name=reader.name, arguments=arguments), assistants)
+    call = next((call for call in reader.calls() if call.name in names), None)
+    if call is None:
+        cut = reader.finish_reason == "length"
+        return "the router's call was cut off" if cut else "the model called no tool"
+    return _route(call, assistants)
+
+
+def _route(call: ToolCall, assistants: Sequence[Assistant]) -> Route:
+    reason = f"the model called {call.name}"
+    if call.name == CHAT:
+        return Route(intent="general_chat", reason=reason)
+    names = call.arguments.get("assistants")
+    question = call.arguments.get("question")
+    return Route(
+        intent="knowledge_base",
+        reason=f"{reason}, with unreadable arguments" if call.problem else reason,
+        question=question if isinstance(question, str) else "",
+        assistants=chosen(names if isinstance(names, list) else [names], assistants),
+    )
 
 
 def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:
