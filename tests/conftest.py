@@ -1,0 +1,29 @@
+"""What all tests may ask for."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from chatbot.settings import Settings
+from tests.servers.mongod import Mongod
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_settings() -> Iterator[None]:
+    """Keep the settings, keys and traces of whoever runs the tests out of them."""
+    before = dict(os.environ)
+    for name in list(os.environ):
+        if name.lower() in Settings.model_fields or name.startswith(("LANGSMITH", "LANGCHAIN")):
+            del os.environ[name]
+    os.environ["LANGSMITH_TRACING"] = "false"
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def mongod() -> Iterator[Mongod]:
+    """A MongoDB that all tests share: none may stop it."""
+    with Mongod() as server:
+        yield server
