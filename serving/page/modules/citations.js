@@ -1,0 +1,166 @@
+// Numbers in the text, the card with the passage, and the list of sources.
+
+import { element, icon } from "./dom.js";
+import { label, say, words } from "./language.js";
+
+const GAP = 8;
+
+/** Return the number of a citation as it stands in the text. */
+export function citationChip(number, citation) {
+  if (!citation) {
+    return element("button", { class: "chip", type: "button", disabled: true, data: { fixed: `waiting-${number}` } }, String(number));
+  }
+  const chip = opener({ class: "chip" }, citation, String(number));
+  chip.addEventListener("pointerenter", (event) => {
+    if (event.pointerType === "mouse") chip.hovering = setTimeout(() => card.open(chip, citation, { keep: false }), 180);
+  });
+  chip.addEventListener("pointerleave", () => {
+    clearTimeout(chip.hovering);
+    card.closeSoon(chip);
+  });
+  return chip;
+}
+
+/** Return the list of what an answer cites. */
+export function sourceList(citations) {
+  const items = citations.map((citation) => {
+    const place = citation.location || citation.assistant;
+    const row = opener(
+      { class: "source" },
+      citation,
+      element("b", {}, String(citation.number)),
+      element("span", {}, citation.document),
+      element("small", {}, place),
+    );
+    return element("li", {}, row);
+  });
+  return element("section", { class: "sources" }, words("sources", {}, "h3"), element("ol", {}, items));
+}
+
+function opener(attributes, citation, ...children) {
+  const button = element(
+    "button",
+    {
+      ...attributes,
+      type: "button",
+      "aria-haspopup": "dialog",
+      "aria-expanded": "false",
+      data: { fixed: `source-${citation.number}` },
+      on: { click: () => card.toggle(button, citation) },
+    },
+    ...children,
+  );
+  label(button, "source", { number: citation.number, document: citation.document });
+  button.removeAttribute("title");
+  return button;
+}
+
+/** The one card of the page: it shows the passage of the number that was pointed at. */
+class Card {
+  #shown = null;
+  #opener = null;
+  #kept = false;
+  #closing = 0;
+
+  open(button, citation, { keep }) {
+    clearTimeout(this.#closing);
+    if (this.#opener === button) {
+      this.#kept ||= keep;
+      return;
+    }
+    this.close();
+    this.#opener = button;
+    this.#kept = keep;
+    this.#shown = this.#draw(citation);
+    document.body.append(this.#shown);
+    button.setAttribute("aria-expanded", "true");
+    this.#place(button.getBoundingClientRect());
+    if (keep) this.#shown.focus({ preventScroll: true });
+  }
+
+  toggle(button, citation) {
+    if (this.#opener === button && this.#kept) this.close();
+    else {
+      this.open(button, citation, { keep: true });
+      this.#shown.focus({ preventScroll: true });
+    }
+  }
+
+  closeSoon(button) {
+    if (this.#opener !== button || this.#kept) return;
+    this.#closing = setTimeout(() => this.close(), 220);
+  }
+
+  close({ refocus = false } = {}) {
+    clearTimeout(this.#closing);
+    if (!this.#shown) return;
+    this.#shown.remove();
+    this.#opener.setAttribute("aria-expanded", "false");
+    if (refocus) this.#opener.focus();
+    this.#shown = null;
+    this.#opener = null;
+  }
+
+  has(node) {
+    return this.#shown?.contains(node) || this.#opener?.contains(node);
+  }
+
+  #draw(citation) {
+    const { number, document: name, location, assistant, text, score, url } = citation;
+    const place = [assistant, location].filter(Boolean).join(" · ");
+    const close = label(element("button", { class: "quiet", type: "button" }, icon("close")), "close");
+    close.addEventListener("click", () => this.close({ refocus: true }));
+    const percent = Math.round(Math.min(Math.max(score, 0), 1) * 100);
+    const relevance = element(
+      "span",
+      {},
+      element("meter", { min: 0, max: 100, value: percent, "aria-hidden": "true" }),
+      words("relevance", { percent }),
+    );
+    return element(
+      "section",
+      {
+        class: "card",
+        role: "dialog",
+        tabindex: "-1",
+        "aria-label": say("source", { number, document: name }),
+        on: {
+          pointerenter: () => clearTimeout(this.#closing),
+          pointerleave: () => this.closeSoon(this.#opener),
+        },
+      },
+      element("header", {}, element("div", {}, element("strong", {}, name), element("small", {}, place)), close),
+      element("blockquote", { tabindex: "0" }, text),
+      element("footer", {}, relevance, documentLink(url)),
+    );
+  }
+
+  /** Put the card below what was pointed at, or above where there is more room. */
+  #place({ top, bottom, left }) {
+    const { width, height } = this.#shown.getBoundingClientRect();
+    const below = bottom + GAP + height <= innerHeight || bottom + innerHeight - top > innerHeight * 2 - 2 * top;
+    const y = below ? bottom + GAP : top - GAP - height;
+    this.#shown.style.left = `${Math.max(GAP, Math.min(left - 24, innerWidth - width - 2 * GAP))}px`;
+    this.#shown.style.top = `${Math.max(GAP, Math.min(y, innerHeight - height - GAP))}px`;
+  }
+}
+
+function documentLink(url) {
+  if (!/^https?:\/\//i.test(url ?? "")) return null;
+  return element("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, words("openDocument"));
+}
+
+const card = new Card();
+
+/** Close the card whatever it shows, as when the conversation changes. */
+export const closeCard = () => card.close();
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") card.close({ refocus: true });
+});
+document.addEventListener("pointerdown", (event) => {
+  if (!card.has(event.target)) card.close();
+});
+document.addEventListener("scroll", (event) => {
+  if (!card.has(event.target)) card.close();
+}, { capture: true, passive: true });

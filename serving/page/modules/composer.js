@@ -1,0 +1,67 @@
+// Where the question is written and sent, and the answer stopped.
+
+import { element, icon } from "./dom.js";
+import { label, words } from "./language.js";
+
+/** Calls `send(text)` and `stop()`; `picker` stands among its tools. */
+export class Composer {
+  #busy = false;
+
+  constructor({ send, stop, picker }) {
+    this.field = label(
+      element("textarea", { id: "question", rows: "1", maxlength: "100000", autocomplete: "off", dir: "auto" }),
+      "question",
+    );
+    this.button = element("button", { class: "send", type: "submit" });
+    const form = element(
+      "form",
+      { class: "composer" },
+      this.field,
+      element("div", { class: "tools" }, picker, this.button),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.#busy) stop();
+      else this.#submit(send);
+    });
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || composing(event)) return;
+      event.preventDefault();
+      if (!this.#busy) this.#submit(send);
+    });
+    this.field.addEventListener("input", () => this.#fit());
+    this.root = element("div", {}, form, words("hint", {}, "p"));
+    this.root.lastChild.className = "hint";
+    this.busy = false;
+  }
+
+  set busy(value) {
+    this.#busy = value;
+    this.button.toggleAttribute("data-stop", value);
+    this.button.replaceChildren(icon(value ? "stop" : "send"));
+    label(this.button, value ? "stop" : "send");
+    this.#fit();
+  }
+
+  focus() {
+    this.field.focus({ preventScroll: true });
+  }
+
+  #submit(send) {
+    const text = this.field.value.trim();
+    if (!text) return;
+    this.field.value = "";
+    this.#fit();
+    send(text);
+  }
+
+  #fit() {
+    this.button.disabled = !this.#busy && !this.field.value.trim();
+    if (CSS.supports("field-sizing", "content")) return;
+    this.field.style.height = "auto";
+    this.field.style.height = `${this.field.scrollHeight}px`;
+  }
+}
+
+/** Enter chooses a word while an input method composes; some browsers tell by the code alone. */
+const composing = (event) => event.isComposing || event.keyCode === 229;

@@ -1,0 +1,76 @@
+// Builds elements. Text only ever enters the page as text nodes and attributes.
+
+/**
+ * Return an element. `on` maps events to listeners, `data` fills the dataset, `true` and `false`
+ * set and leave out an attribute. Children are nodes, strings, or nothing.
+ */
+export function element(tag, { on = {}, data = {}, ...attributes } = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  for (const [name, value] of Object.entries(data)) {
+    if (value != null) made.dataset[name] = value;
+  }
+  for (const [event, listener] of Object.entries(on)) made.addEventListener(event, listener);
+  made.append(...children.flat().filter((child) => child != null));
+  return made;
+}
+
+const DRAWINGS = {
+  plus: ["M12 5v14M5 12h14"],
+  send: ["M12 19V5M6 11l6-6 6 6"],
+  stop: ["M7 7h10v10H7z"],
+  copy: ["M9 9h10v10a1 1 0 0 1-1 1H10a1 1 0 0 1-1-1z", "M15 9V5a1 1 0 0 0-1-1H5a1 1 0 0 0-1 1v9a1 1 0 0 0 1 1h4"],
+  check: ["M5 12.5l4.5 4.5L19 7.5"],
+  again: ["M4 12a8 8 0 0 1 13.7-5.6L20 8.5", "M20 4v4.5h-4.5", "M20 12a8 8 0 0 1-13.7 5.6L4 15.5", "M4 20v-4.5h4.5"],
+  bin: ["M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.3 11v5M13.7 11v5"],
+  menu: ["M4 7h16M4 12h16M4 17h16"],
+  sun: ["M12 8.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7z", "M12 3v1.5M12 19.5V21M3 12h1.5M19.5 12H21M5.6 5.6l1.1 1.1M17.3 17.3l1.1 1.1M18.4 5.6l-1.1 1.1M6.7 17.3l-1.1 1.1"],
+  moon: ["M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z"],
+  book: ["M12 6.5C10 5 7 4.8 4 5.8v12.4c3-1 6-.8 8 .7 2-1.5 5-1.7 8-.7V5.8c-3-1-6-.8-8 .7zM12 6.5v12.4"],
+  talk: ["M5 5h14a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1h-7l-4.5 3.5V16H5a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1z"],
+  close: ["M6 6l12 12M18 6L6 18"],
+  down: ["M7 10l5 5 5-5"],
+  alert: ["M12 4L3 19.5h18zM12 10v4.5M12 17v.1"],
+  why: ["M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16z", "M12 11.5v4.5M12 8v.1"],
+};
+
+/** Return one of the page's drawings; it says nothing to a screen reader. */
+export function icon(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const made = document.createElementNS(space, "svg");
+  made.setAttribute("viewBox", "0 0 24 24");
+  made.setAttribute("class", "icon");
+  made.setAttribute("aria-hidden", "true");
+  for (const drawing of DRAWINGS[name]) {
+    const path = document.createElementNS(space, "path");
+    path.setAttribute("d", drawing);
+    made.append(path);
+  }
+  return made;
+}
+
+/** Make `before` look like `after` and keep every node that can stay. */
+export function become(before, after) {
+  const wanted = [...after.childNodes];
+  for (const [index, child] of wanted.entries()) {
+    const present = before.childNodes[index];
+    if (!present) before.append(child);
+    else if (!resembles(present, child)) present.replaceWith(child);
+    else if (present.nodeType === Node.TEXT_NODE) {
+      if (present.data !== child.data) present.data = child.data;
+    } else if (!present.dataset?.fixed) become(present, child);
+  }
+  while (before.childNodes.length > wanted.length) before.lastChild.remove();
+}
+
+function resembles(one, other) {
+  if (one.nodeType !== other.nodeType || one.nodeName !== other.nodeName) return false;
+  if (one.nodeType !== Node.ELEMENT_NODE) return true;
+  if (one.dataset?.fixed || other.dataset?.fixed) return one.dataset?.fixed === other.dataset?.fixed;
+  return [...new Set([...one.getAttributeNames(), ...other.getAttributeNames()])].every(
+    (name) => one.getAttribute(name) === other.getAttribute(name),
+  );
+}

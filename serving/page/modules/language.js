@@ -1,0 +1,60 @@
+// The language of the page: chosen from the browser, changed without a reload.
+
+import { element } from "./dom.js";
+import { read, write } from "./storage.js";
+import { TABLES } from "./words.js";
+
+let current = read("language") ?? preferred();
+
+function preferred() {
+  const wanted = navigator.languages?.[0] ?? navigator.language ?? "en";
+  return wanted.toLowerCase().startsWith("zh") ? "zh" : "en";
+}
+
+export const language = () => current;
+
+/** Return the words of the current language, with values put in their places. */
+export function say(key, values = {}) {
+  const text = TABLES[current][key] ?? TABLES.en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (hole, name) => values[name] ?? hole);
+}
+
+/** Return an element whose text follows the language. */
+export function words(key, values = {}, tag = "span") {
+  const made = element(tag, { data: { words: key, values: JSON.stringify(values) } });
+  made.textContent = say(key, values);
+  return made;
+}
+
+/** Give an element a name for screen readers, and a tip, that follow the language. */
+export function label(target, key, values = {}) {
+  Object.assign(target.dataset, { label: key, values: JSON.stringify(values) });
+  applyLabel(target);
+  return target;
+}
+
+/** Change the language and everything that has been said in the other one. */
+export function changeLanguage() {
+  current = current === "zh" ? "en" : "zh";
+  write("language", current);
+  applyLanguage();
+  document.dispatchEvent(new Event("languagechange"));
+}
+
+/** Fill what `index.html` left to be said. */
+export function applyLanguage() {
+  document.documentElement.lang = current === "zh" ? "zh-CN" : "en";
+  for (const target of document.querySelectorAll("[data-words]")) {
+    target.textContent = say(target.dataset.words, values(target));
+  }
+  for (const target of document.querySelectorAll("[data-label]")) applyLabel(target);
+}
+
+function applyLabel(target) {
+  const text = say(target.dataset.label, values(target));
+  target.setAttribute("aria-label", text);
+  if (target.localName === "button") target.title = text;
+  if (target.localName === "textarea") target.placeholder = say("placeholder");
+}
+
+const values = (target) => JSON.parse(target.dataset.values ?? "{}");

@@ -1,0 +1,135 @@
+// Shows a Markdown text that may still be growing; what did not change stays as it is.
+
+import { become, element, icon } from "../dom.js";
+import { label, words } from "../language.js";
+import { readBlocks } from "./blocks.js";
+import { readInline } from "./inline.js";
+
+const MARKS = { strong: "strong", stress: "em", gone: "s" };
+
+/** The text of an answer. `chip` makes the element of a citation from its number, or nothing. */
+export class MarkdownView {
+  constructor({ chip }) {
+    this.chip = chip;
+    this.root = element("div", { class: "prose" });
+    this.shown = [];
+  }
+
+  /** Show `text`. While `open` it goes on; `anew` draws all of it again. */
+  show(text, { open = false, anew = false } = {}) {
+    const blocks = readBlocks(text, { open });
+    const last = blocks.length - 1;
+    for (const [index, block] of blocks.entries()) {
+      const growing = open && index === last;
+      const before = anew ? null : this.shown[index];
+      const same = before?.source === block.source && !before.growing && !growing;
+      if (!same) this.#draw(index, this.#block(block, growing), before?.type === block.type);
+      this.shown[index] = { source: block.source, type: block.type, growing };
+    }
+    this.shown.length = blocks.length;
+    while (this.root.children.length > blocks.length) this.root.lastChild.remove();
+    this.root.toggleAttribute("data-streaming", open);
+  }
+
+  #draw(index, made, alike) {
+    const present = this.root.children[index];
+    if (!present) this.root.append(made);
+    else if (alike && present.nodeName === made.nodeName) become(present, made);
+    else present.replaceWith(made);
+  }
+
+  #block(block, open) {
+    const inline = (text) => this.#inline(readInline(text, { open }));
+    switch (block.type) {
+      case "heading":
+        return element(`h${Math.min(block.level + 2, 5)}`, {}, inline(block.text));
+      case "code":
+        return codeBlock(block);
+      case "formula":
+        return element("pre", { class: "formula" }, block.text);
+      case "rule":
+        return element("hr");
+      case "quote":
+        return element("blockquote", {}, this.#blocks(block.blocks, open));
+      case "list":
+        return this.#list(block, open);
+      case "table":
+        return this.#table(block, inline);
+      default:
+        return element("p", {}, inline(block.text));
+    }
+  }
+
+  #blocks(blocks, open) {
+    return blocks.map((block, index) => this.#block(block, open && index === blocks.length - 1));
+  }
+
+  #list({ ordered, start, items }, open) {
+    const made = items.map((blocks, index) => {
+      const [first, ...others] = blocks;
+      const growing = open && index === items.length - 1;
+      // A short item is its text alone, without the space around a paragraph.
+      if (first?.type !== "paragraph") return element("li", {}, this.#blocks(blocks, growing));
+      const text = this.#inline(readInline(first.text, { open: growing && !others.length }));
+      return element("li", {}, text, this.#blocks(others, growing));
+    });
+    return element(ordered ? "ol" : "ul", { start: ordered && start !== 1 ? start : null }, made);
+  }
+
+  #table({ head, align, rows }, inline) {
+    const row = (tag, cells) =>
+      element("tr", {}, cells.map((cell, index) => element(tag, { data: { align: align[index] } }, inline(cell))));
+    const body = element("tbody", {}, rows.map((cells) => row("td", cells)));
+    const table = element("table", {}, element("thead", {}, row("th", head)), body);
+    return element("div", { class: "table", tabindex: "0" }, table);
+  }
+
+  #inline(spans) {
+    return spans.flatMap((span) => {
+      switch (span.type) {
+        case "text":
+          return span.text;
+        case "break":
+          return element("br");
+        case "code":
+          return element("code", {}, span.text);
+        case "formula":
+          return element("span", { class: "formula" }, span.text);
+        case "citation":
+          return this.chip(span.number) ?? `[${span.number}]`;
+        case "link":
+          return element(
+            "a",
+            { href: span.address, target: "_blank", rel: "noopener noreferrer nofollow" },
+            this.#inline(span.spans),
+          );
+        case "strongest":
+          return element("strong", {}, element("em", {}, this.#inline(span.spans)));
+        case "spans":
+          return this.#inline(span.spans);
+        case "nothing":
+          return [];
+        default:
+          return element(MARKS[span.type], {}, this.#inline(span.spans));
+      }
+    });
+  }
+}
+
+function codeBlock({ kind, text }) {
+  const shown = element("code", {}, text);
+  const button = label(element("button", { class: "quiet", type: "button" }, icon("copy")), "copy");
+  button.dataset.fixed = "copy";
+  button.addEventListener("click", () => copyText(button.closest(".code").querySelector("code").textContent, button));
+  const header = element("header", {}, element("span", {}, kind || "text"), button);
+  return element("div", { class: "code" }, header, element("pre", { tabindex: "0" }, shown));
+}
+
+/** Copy, and let the button say so for a moment. */
+export async function copyText(text, button) {
+  await navigator.clipboard.writeText(text);
+  const before = [...button.childNodes];
+  const done = button.querySelector("[data-words]") ? words("copied") : "";
+  button.replaceChildren(icon("check"), done);
+  setTimeout(() => button.replaceChildren(...before), 1500);
+}

@@ -1,0 +1,58 @@
+// The quiet line above an answer: what is being done, then how it was answered.
+
+import { element, icon } from "./dom.js";
+import { say, words } from "./language.js";
+
+const STAGES = new Set(["loading", "routing", "rewriting", "answering"]);
+
+/** Return the line for work in progress. */
+export function stageLine({ name, detail }) {
+  let told = words("routing");
+  if (name === "searching") told = words(detail ? "searching" : "searchingPlain", { detail });
+  else if (STAGES.has(name)) told = words(name);
+  told.className = "told";
+  return [element("span", { class: "pulse" }), told];
+}
+
+/** Return the line for an answer: its route, and a button for the other one. */
+export function routeLine(facts, askAgain) {
+  if (!facts.intent) return [];
+  const searched = facts.intent === "knowledge_base";
+  const told = searched ? searchedWords(facts) : words("chatted");
+  told.className = "told";
+  const other = element("button", { class: "plain", type: "button" }, words(searched ? "chatInstead" : "searchInstead"));
+  other.addEventListener("click", () => askAgain(searched ? "general_chat" : "knowledge_base"));
+  return [icon(searched ? "book" : "talk"), told, other];
+}
+
+function searchedWords({ assistants = [], enhanced_query: query }) {
+  const names = assistants.join(say("comma"));
+  return words(names ? "searched" : "searchedAll", { assistants: names, query });
+}
+
+/** Return the facts behind an answer, as a list. */
+export function whyList(facts, usage = {}) {
+  const rows = [];
+  const add = (key, value) => {
+    if (value) rows.push(words(key, {}, "dt"), element("dd", {}, value));
+  };
+  const searched = facts.intent === "knowledge_base";
+  add("route", facts.intent && words(searched ? "routeKnowledge" : "routeChat"));
+  add("reason", facts.reason);
+  add("query", searched && facts.enhanced_query);
+  add("asked", facts.assistants?.join(", "));
+  add("model", usage.model);
+  add("firstToken", milliseconds(usage.first_token_ms));
+  add("total", milliseconds(usage.total_ms));
+  if (usage.input_tokens || usage.output_tokens) {
+    const values = { input: usage.input_tokens ?? "?", output: usage.output_tokens ?? "?" };
+    add("tokens", words("tokensValue", values));
+  }
+  for (const { part, reason } of facts.degraded ?? []) add("limited", `${part}: ${reason}`);
+  return element("div", { class: "why" }, element("dl", {}, rows));
+}
+
+function milliseconds(value) {
+  if (value == null) return "";
+  return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
+}
