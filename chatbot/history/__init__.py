@@ -1,0 +1,1 @@
+"""Where conversations are kept: in MongoDB, in a local file, or in both."""

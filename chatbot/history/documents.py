@@ -1,0 +1,157 @@
+"""Turns as documents of MongoDB, in the form that LangChain's class for histories reads."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from bson import Int64, ObjectId
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    message_to_dict,
+    messages_from_dict,
+)
+
+from chatbot.domain import Turn
+from chatbot.history.entries import EPOCH, Entry, clean_text, read_record, write_record
+
+Document = dict[str, Any]
+
+SCHEMA_VERSION = 1
+
+_log = logging.getLogger(__name__)
+
+
+def question_id(key: str, turn_id: str) -> str:
+    """Return the id of a turn's first document. The same turn always has the same."""
+    return f"{key}:{quote(turn_id, safe='')}:0"
+
+
+def answer_id(key: str, turn_id: str) -> str:
+    """Return the id of a turn's second document."""
+    return f"{key}:{quote(turn_id, safe='')}:1"
+
+
+def question_document(key: str, user_id: str, entry: Entry, now: datetime) -> Document:
+    """Return the document of the question, which also holds all there is about the turn."""
+    turn = entry.turn
+    return {
+        "SessionId": key,
+        "user_id": user_id,
+        "turn": turn.id,
+        "seq": Int64(entry.seq),
+        "created_at": now,
+        "kept_at": now,
+        "version": SCHEMA_VERSION,
+        **outcome(turn),
+    }
+
+
+def outcome(turn: Turn) -> Document:
+    """Return the fields of the question's document that a later save may replace."""
+    return {
+        "History": _history(HumanMessage(content=turn.question)),
+        "text": turn.question,
+        "answer": turn.answer,
+        "status": turn.status,
+        "started_at": turn.started_at.astimezone(UTC).isoformat(),
+        "intent": turn.intent,
+        "record": write_record(turn.record),
+    }
+
+
+def answer_document(key: str, user_id: str, entry: Entry, now: datetime) -> Document:
+    """Return the document of the answer, which stands behind that of the question."""
+    return {
+        "SessionId": key,
+        "user_id": user_id,
+        "turn": entry.turn.id,
+        "seq": Int64(entry.seq + 1),
+        "created_at": now,
+        "kept_at": now,
+        "version": SCHEMA_VERSION,
+        **answer_outcome(entry.turn),
+    }
+
+
+def answer_outcome(turn: Turn) -> Document:
+    """Return the fields of the answer's document that a later save may replace."""
+    return {"History": _history(AIMessage(content=turn.answer)), "status": turn.status}
+
+
+def read_entries(documents: Sequence[Document]) -> list[Entry]:
+    """Return the turns that the documents hold, in the same order.
+
+    Documents that LangChain's class wrote become turns as well. One that cannot be read is
+    left out, with a warning.
+    """
+    foreign = [document for document in documents if "turn" not in document]
+    turns = list(_read_foreign(foreign))
+    # They stand before all others, so their places count down from zero.
+    entries = [Entry(turn=turn, seq=2 * (i - len(turns))) for i, turn in enumerate(turns)]
+    for document in documents:
+        if "turn" in document:
+            try:
+                entries.append(_read(document))
+            except (KeyError, TypeError, ValueError):
+                _warn(document)
+    return entries
+
+
+def _read(document: Mapping[str, Any]) -> Entry:
+    turn = Turn(
+        id=document["turn"],
+        question=str(document["text"]),
+        answer=str(document["answer"]),
+        started_at=datetime.fromisoformat(document["started_at"]),
+        status=document["status"],
+        record=read_record(document["record"]),
+    )
+    return Entry(turn=turn, seq=int(document["seq"]))
+
+
+def _read_foreign(documents: Sequence[Document]) -> Iterator[Turn]:
+    question: Document | None = None
+    texts: tuple[str, list[str]] = ("", [])
+    for document in documents:
+        message = _message(document)
+        if isinstance(message, HumanMessage):
+            if question is not None:
+                yield _foreign_turn(question, *texts)
+            question, texts = document, (clean_text(message.text), [])
+        elif isinstance(message, AIMessage) and message.text and question is not None:
+            texts[1].append(clean_text(message.text))
+    if question is not None:
+        yield _foreign_turn(question, *texts)
+
+
+def _foreign_turn(document: Document, question: str, answers: list[str]) -> Turn:
+    number = document["_id"]
+    started_at = number.generation_time if isinstance(number, ObjectId) else EPOCH
+    return Turn(
+        id=str(number),
+        question=question,
+        answer="\n\n".join(answers),
+        started_at=started_at,
+        status="complete" if answers else "stopped",
+    )
+
+
+def _message(document: Document) -> BaseMessage | None:
+    try:
+        return messages_from_dict([json.loads(document["History"])])[0]
+    except (KeyError, TypeError, ValueError):
+        _warn(document)
+        return None
+
+
+def _warn(document: Document) -> None:
+    _log.warning("message %s of the history cannot be read and is left out", document["_id"])
+
+
+def _history(message: BaseMessage) -> str:
+    return json.dumps(message_to_dict(message))

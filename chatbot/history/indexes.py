@@ -1,0 +1,102 @@
+"""The indexes of the history in MongoDB, made when first used and changed with the setting."""
+
+import asyncio
+import logging
+import math
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import OperationFailure
+
+from chatbot.errors import ChatbotError
+from chatbot.history.connection import INDEX_SECONDS, deadline
+
+Collection = AsyncCollection[dict[str, Any]]
+
+BY_PLACE = [("SessionId", ASCENDING), ("seq", ASCENDING), ("_id", ASCENDING)]
+BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
+OPTIONS_CONFLICT = 85
+RETRY_SECONDS = 60.0
+CLOSE_SECONDS = 1.0
+LONGEST_EXPIRY = 2**31 - 1  # what MongoDB takes, in seconds
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(kw_only=True)
+class Indexes:
+    """The indexes of one database. A turn never waits for them and never fails for them."""
+
+    sessions: Collection
+    messages: Collection
+    session_life: timedelta
+    message_life: timedelta
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _made: bool = field(default=False, init=False)
+    _next_try: float = field(default=0.0, init=False)
+
+    def want(self) -> None:
+        """Start to make them, unless they are made, being made, or were just refused.
+
+        Called when the server has just answered.
+        """
+        now = asyncio.get_running_loop().time()
+        if not self._made and self._task is None and now >= self._next_try:
+            self._next_try = now + RETRY_SECONDS
+            self._task = asyncio.create_task(self._try(), name="history indexes")
+
+    async def make(self) -> None:
+        """Make them, or change those that have other options.
+
+        Raises:
+            ConfigurationError: The server refuses the user.
+            HistoryError: The server could not make them.
+        """
+        async with deadline(INDEX_SECONDS):
+            await self.sessions.create_index(BY_USER)
+            await _expire(self.sessions, "last_active", self.session_life)
+            await _expire(self.messages, "kept_at", self.message_life)
+            await _order(self.messages)
+        self._made = True
+
+    async def close(self) -> None:
+        """End the work that is under way."""
+        task = self._task
+        # Mostly it is about to end, and the driver may swallow a cancellation.
+        while task is not None and not task.done():
+            await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+            task.cancel()
+
+    async def _try(self) -> None:
+        try:
+            await self.make()
+        except ChatbotError as error:
+            _log.warning("the indexes of the history could not be made: %s", error.message)
+        finally:
+            self._task = None
+
+
+async def _expire(collection: Collection, name: str, life: timedelta) -> None:
+    seconds = min(max(1, math.ceil(life.total_seconds())), LONGEST_EXPIRY)
+    try:
+        await collection.create_index(name, expireAfterSeconds=seconds)
+    except OperationFailure as error:
+        if error.code != OPTIONS_CONFLICT:
+            raise
+        await collection.database.command(
+            "collMod",
+            collection.name,
+            index={"keyPattern": {name: ASCENDING}, "expireAfterSeconds": seconds},
+        )
+
+
+async def _order(messages: Collection) -> None:
+    # LangChain's class reads without a sort, and of two indexes that serve it the server takes
+    # the older one. Its own holds no order, is made again by it, and so comes to stand behind.
+    name = await messages.create_index(BY_PLACE)
+    names = list(await messages.index_information())
+    if "SessionId_1" in names and names.index("SessionId_1") < names.index(name):
+        await messages.drop_index("SessionId_1")

@@ -1,0 +1,170 @@
+"""What MongoDB has not got yet and what it said last, beside the rows of the local history."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from chatbot.domain import Session, Turn
+from chatbot.errors import HistoryError
+from chatbot.history import rows
+from chatbot.history.entries import Entry, Recent, microseconds, moment, title_of
+
+Action = Literal["turn", "clear"]
+
+LIMIT = 10_000
+KEPT_TURNS = 200
+PENDING = "(SELECT turn_id FROM outbox WHERE outbox.key = ?1 AND turn_id IS NOT NULL)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One thing to do in MongoDB. A turn that was cleared meanwhile has no entry."""
+
+    number: int
+    action: Action
+    at: datetime
+    entry: Entry | None = None
+
+
+def post_turn(  # noqa: PLR0913 - bound with `partial`
+    connection: sqlite3.Connection,
+    session: Session,
+    turn: Turn,
+    *,
+    now: datetime,
+    life: timedelta,
+    limit: int,
+) -> None:
+    """Keep the turn, with its final id and place, and note that MongoDB has to get it.
+
+    Raises:
+        HistoryError: So much is waiting already that no more is taken.
+    """
+    if not rows.put(connection, session, turn, now=now, life=life).changed:
+        return
+    if size(connection) >= limit:
+        message = (
+            f"MongoDB has been away for so long that {limit} turns wait for it on this "
+            "machine: no more are taken until it is back."
+        )
+        raise HistoryError(message)
+    _post(connection, session, "turn", at=now, turn_id=turn.id)
+
+
+def post_clear(
+    connection: sqlite3.Connection,
+    session: Session,
+    *,
+    now: datetime,
+    life: timedelta,
+) -> int:
+    """Forget the session, also what waits of it, and note that MongoDB has to."""
+    turns = rows.clear(connection, session, now=now, life=life)
+    connection.execute("DELETE FROM outbox WHERE key = ?", (session.key,))
+    _post(connection, session, "clear", at=now)
+    return turns
+
+
+def items(connection: sqlite3.Connection, key: str, *, limit: int) -> Sequence[Item]:
+    """Return what waits of the session, oldest first."""
+    found = connection.execute(
+        "SELECT number, action, at, turn_id FROM outbox WHERE key = ? ORDER BY number LIMIT ?",
+        (key, limit),
+    ).fetchall()
+    return [
+        Item(
+            number=number,
+            action=action,
+            at=moment(at),
+            entry=None if turn_id is None else rows.get(connection, key, turn_id),
+        )
+        for number, action, at, turn_id in found
+    ]
+
+
+def settle(connection: sqlite3.Connection, key: str, numbers: Sequence[int]) -> None:
+    """Strike out what MongoDB has got, and keep only the newest turns of what it has."""
+    connection.executemany(
+        "DELETE FROM outbox WHERE number = ?", [(number,) for number in numbers]
+    )
+    connection.execute(
+        "DELETE FROM turns WHERE key = ?1 AND seq < (SELECT seq FROM turns WHERE key = ?1"  # noqa: S608 - a constant
+        f" ORDER BY seq DESC LIMIT 1 OFFSET ?2) AND id NOT IN {PENDING}",
+        (key, KEPT_TURNS - 1),
+    )
+
+
+def sessions(connection: sqlite3.Connection, *, until: datetime) -> Sequence[Session]:
+    """Return the sessions of which something waits since before `until`, oldest first."""
+    found = connection.execute(
+        "SELECT session_id, user_id FROM outbox WHERE at <= ? GROUP BY key"
+        " ORDER BY min(number)",
+        (microseconds(until),),
+    )
+    return [Session(session_id=session_id, user_id=user_id) for session_id, user_id in found]
+
+
+def size(connection: sqlite3.Connection) -> int:
+    """Return how many things wait."""
+    (count,) = connection.execute("SELECT count(*) FROM outbox").fetchone()
+    return int(count)
+
+
+def knows(connection: sqlite3.Connection, key: str, recent: Recent, *, limit: int) -> bool:
+    """Tell whether what MongoDB said of the session is what is kept of it."""
+    row = connection.execute("SELECT last_seq FROM sessions WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return not recent.entries
+    kept = rows.newest(connection, key, limit=limit)
+    return row[0] >= recent.last_seq and _marks(kept) == _marks(recent.entries)
+
+
+def remember(
+    connection: sqlite3.Connection,
+    session: Session,
+    recent: Recent,
+    *,
+    now: datetime,
+    life: timedelta,
+) -> None:
+    """Keep what MongoDB said of the session in the place of what was kept of it."""
+    rows.open_session(connection, session, now=now, life=life)
+    connection.execute(
+        f"DELETE FROM turns WHERE key = ?1 AND seq <= ?2 AND id NOT IN {PENDING}",  # noqa: S608 - a constant
+        (session.key, recent.last_seq),
+    )
+    waiting = {
+        item.entry.turn.id for item in items(connection, session.key, limit=-1) if item.entry
+    }
+    rows.write(
+        connection,
+        session.key,
+        [entry for entry in recent.entries if entry.turn.id not in waiting],
+    )
+    title = title_of(recent.entries[0].turn.question) if recent.entries else ""
+    connection.execute(
+        "UPDATE sessions SET last_seq = max(last_seq, ?), title = iif(title = '', ?, title)"
+        " WHERE key = ?",
+        (recent.last_seq, title, session.key),
+    )
+
+
+def _post(
+    connection: sqlite3.Connection,
+    session: Session,
+    action: Action,
+    *,
+    at: datetime,
+    turn_id: str | None = None,
+) -> None:
+    connection.execute(
+        "INSERT INTO outbox (key, user_id, session_id, action, turn_id, at)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (session.key, session.user_id, session.session_id, action, turn_id, microseconds(at)),
+    )
+
+
+def _marks(entries: Sequence[Entry]) -> list[tuple[str, int, str]]:
+    return [(entry.turn.id, entry.seq, entry.turn.status) for entry in entries]

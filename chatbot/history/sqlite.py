@@ -1,0 +1,176 @@
+"""A SQLite file that coroutines use: one connection in a thread of its own."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from chatbot.errors import HistoryError
+
+Result = TypeVar("Result")
+Work = Callable[[sqlite3.Connection], Result]
+
+MEMORY = ":memory:"
+BUSY_SECONDS = 5.0
+SCHEMA = (
+    """
+    CREATE TABLE sessions (
+        key TEXT PRIMARY KEY,
+        user_id TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        title TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        last_active INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        cleared_seq INTEGER NOT NULL,
+        cleared_at INTEGER
+    ) STRICT;
+    CREATE INDEX sessions_by_user ON sessions (user_id, last_active DESC);
+    CREATE INDEX sessions_by_activity ON sessions (last_active);
+    CREATE TABLE turns (
+        key TEXT NOT NULL,
+        id TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        started_at INTEGER NOT NULL,
+        question TEXT NOT NULL,
+        answer TEXT NOT NULL,
+        status TEXT NOT NULL,
+        record TEXT NOT NULL,
+        PRIMARY KEY (key, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX turns_by_place ON turns (key, seq);
+    CREATE TABLE outbox (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL,
+        user_id TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        action TEXT NOT NULL,
+        turn_id TEXT,
+        at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX outbox_by_session ON outbox (key, number);
+    """,
+)
+
+
+class LocalFileError(HistoryError):
+    """The local file of the history cannot be used."""
+
+
+class SqliteFile:
+    """The history's tables in a file, or in memory for `:memory:`.
+
+    Each piece of work is one function and one transaction, so that neither another coroutine
+    nor a cancelled one ever stands in the middle of it. Several processes may use one file.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = str(path)
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    async def read(self, work: Work[Result]) -> Result:
+        """Return what `work` reads.
+
+        Raises:
+            LocalFileError: The file cannot be used. Says what to do.
+        """
+        return await self._run(lambda: self._transact("BEGIN", work))
+
+    async def write(self, work: Work[Result]) -> Result:
+        """Do `work` as a whole or not at all, and return what it returns.
+
+        Raises:
+            LocalFileError: The file cannot be used. Says what to do.
+        """
+        return await self._run(lambda: self._transact("BEGIN IMMEDIATE", work))
+
+    async def close(self) -> None:
+        """Close the file and end its thread. Both begin again if it is used again."""
+        if self._thread is not None:
+            await self._run(self._close)
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="history")
+        with _translated(self.path):
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _transact(self, begin: str, work: Work[Result]) -> Result:
+        if self._connection is None:
+            self._connection = _open(self.path)
+        connection = self._connection
+        connection.execute(begin)
+        try:
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _open(path: str) -> sqlite3.Connection:
+    if path != MEMORY:
+        folder = Path(path).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        Path(path).touch(mode=0o600)  # what people said is for the owner of the process alone
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(SCHEMA):
+        message = f"The history file {path} was written by a newer version of this program."
+        raise LocalFileError(message)
+    for script in SCHEMA[version:]:
+        for statement in script.split(";"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(SCHEMA)}")
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            message = f"The history file {path} is held by another process: try again."
+        else:
+            message = (
+                f"The history file {path} cannot be used ({error}): see to it that it can be "
+                "written and that the disk has room, or set CHATBOT_DATA_DIR to another folder."
+            )
+        raise LocalFileError(message) from error
+    except sqlite3.DatabaseError as error:
+        message = f"The history file {path} is damaged ({error}): move it away to start anew."
+        raise LocalFileError(message) from error
+    except OSError as error:
+        message = (
+            f"The history file {path} cannot be made ({error.strerror}): set CHATBOT_DATA_DIR "
+            "to a folder that can be written."
+        )
+        raise LocalFileError(message) from error

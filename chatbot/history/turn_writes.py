@@ -1,0 +1,64 @@
+"""The writes that bring a turn into MongoDB, harmless when repeated."""
+
+from datetime import datetime
+
+from pymongo import UpdateOne
+
+from chatbot.domain import Turn
+from chatbot.history.documents import (
+    answer_document,
+    answer_id,
+    answer_outcome,
+    outcome,
+    question_document,
+    question_id,
+)
+from chatbot.history.entries import Entry, supersedes
+
+
+def turn_writes(
+    key: str, user_id: str, entry: Entry, old: Entry | None, now: datetime
+) -> list[UpdateOne]:
+    """Return the writes for the turn, given what is stored of it.
+
+    The question's document alone decides what the turn is; the answer's is there for readers
+    of messages. So a turn of which only the first arrived is whole, and is completed here.
+    """
+    if old is None:
+        return _inserts(key, user_id, entry, now)
+    placed = Entry(turn=entry.turn, seq=old.seq)
+    if supersedes(entry.turn, old.turn):
+        return _replacements(key, user_id, placed, now)
+    if _same(entry.turn, old.turn):
+        return _inserts(key, user_id, placed, now)
+    return []
+
+
+def _inserts(key: str, user_id: str, entry: Entry, now: datetime) -> list[UpdateOne]:
+    question = question_document(key, user_id, entry, now)
+    writes = [_insert(question_id(key, entry.turn.id), question)]
+    if entry.turn.answer:
+        answer = answer_document(key, user_id, entry, now)
+        writes.append(_insert(answer_id(key, entry.turn.id), answer))
+    return writes
+
+
+def _replacements(key: str, user_id: str, entry: Entry, now: datetime) -> list[UpdateOne]:
+    turn = entry.turn
+    unfinished = {"user_id": user_id, "status": {"$in": ["stopped", "failed"]}}
+    number = answer_id(key, turn.id)
+    writes = [
+        UpdateOne({"_id": question_id(key, turn.id)} | unfinished, {"$set": outcome(turn)}),
+        UpdateOne({"_id": number} | unfinished, {"$set": answer_outcome(turn)}),
+    ]
+    if turn.answer:
+        writes.append(_insert(number, answer_document(key, user_id, entry, now)))
+    return writes
+
+
+def _insert(number: str, document: dict[str, object]) -> UpdateOne:
+    return UpdateOne({"_id": number}, {"$setOnInsert": document}, upsert=True)
+
+
+def _same(new: Turn, old: Turn) -> bool:
+    return new.status == old.status and new.answer == old.answer

@@ -1,0 +1,146 @@
+"""The stores of the history, opened for a test."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from chatbot.domain import LoadedHistory, Session, SessionSummary, Turn, TurnStatus
+from chatbot.errors import HistoryError
+from chatbot.history.connection import open_client
+from chatbot.history.entries import Entry, Recent
+from chatbot.history.local import LocalChatHistory
+from chatbot.history.mongodb import MongoChatHistory
+from chatbot.history.resilient import ResilientChatHistory
+from chatbot.ports import ChatHistory
+from tests.servers.mongod import Mongod
+
+Opener = Callable[[Mongod, Path], AbstractAsyncContextManager[ChatHistory]]
+START = datetime(2026, 5, 4, 9, 30, 15, 123457, tzinfo=UTC)
+
+
+def turn(
+    name: str,
+    *,
+    answer: str | None = None,
+    status: TurnStatus = "complete",
+    second: float = 0,
+    started_at: datetime | None = None,
+    **record: Any,
+) -> Turn:
+    return Turn(
+        id=name,
+        question=f"question {name}",
+        answer=f"answer {name}" if answer is None else answer,
+        started_at=started_at or START + timedelta(seconds=second),
+        status=status,
+        record=record,
+    )
+
+
+@asynccontextmanager
+async def mongo_history(
+    mongod: Mongod,
+    database: str | None = None,
+    **options: Any,
+) -> AsyncIterator[MongoChatHistory]:
+    """Open the store in MongoDB, in a database of its own unless one is named."""
+    name = database or f"test_{uuid.uuid4().hex}"
+    chosen: dict[str, Any] = {"collection": "chat_history", "ttl_days": 30.0} | options
+    async with open_client(mongod.uri) as client:
+        history = MongoChatHistory(client, database=name, **chosen)
+        try:
+            yield history
+        finally:
+            await history.close()
+            if database is None:
+                await client.drop_database(name)
+
+
+@asynccontextmanager
+async def resilient_history(
+    mongod: Mongod,
+    path: Path | str,
+    database: str | None = None,
+    **options: Any,
+) -> AsyncIterator[ResilientChatHistory]:
+    """Open the store in MongoDB with a local file behind it."""
+    async with mongo_history(mongod, database, **options) as primary:
+        local = LocalChatHistory(path, ttl_days=options.get("ttl_days", 30.0))
+        async with ResilientChatHistory(primary, local) as history:
+            yield history
+
+
+@asynccontextmanager
+async def in_mongodb(mongod: Mongod, _folder: Path) -> AsyncIterator[ChatHistory]:
+    async with mongo_history(mongod) as history:
+        yield history
+
+
+@asynccontextmanager
+async def in_file(_mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
+    async with LocalChatHistory(folder / "data" / "history.sqlite3") as history:
+        yield history
+
+
+@asynccontextmanager
+async def in_memory(_mongod: Mongod, _folder: Path) -> AsyncIterator[ChatHistory]:
+    async with LocalChatHistory(":memory:") as history:
+        yield history
+
+
+@asynccontextmanager
+async def in_both(mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
+    async with resilient_history(mongod, folder / "history.sqlite3") as history:
+        yield history
+
+
+class Away:
+    """A primary store that is never there."""
+
+    async def ping(self) -> None:
+        raise self._error
+
+    async def close(self) -> None:
+        pass
+
+    async def check(self) -> str:
+        return self._error.message
+
+    async def load(self, session: Session, *, limit: int) -> LoadedHistory:
+        raise self._error
+
+    async def recent(self, session: Session, *, limit: int) -> Recent:
+        raise self._error
+
+    async def find(self, session: Session, turn_id: str) -> Turn | None:
+        raise self._error
+
+    async def save(self, session: Session, turn: Turn) -> str:
+        raise self._error
+
+    async def append(self, session: Session, entries: Sequence[Entry]) -> None:
+        raise self._error
+
+    async def clear(self, session: Session) -> int:
+        raise self._error
+
+    async def forget(self, session: Session, *, at: datetime) -> int:
+        raise self._error
+
+    async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
+        raise self._error
+
+    @property
+    def _error(self) -> HistoryError:
+        return HistoryError("MongoDB is away.")
+
+
+@asynccontextmanager
+async def cut_off(_mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
+    """Open a store whose MongoDB is not there at all."""
+    local = LocalChatHistory(folder / "history.sqlite3")
+    async with ResilientChatHistory(Away(), local) as history:
+        yield history

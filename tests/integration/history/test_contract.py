@@ -1,0 +1,226 @@
+"""What every history does, whatever it keeps the turns in."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from chatbot.domain import Session, Turn, TurnStatus
+from chatbot.errors import InputError
+from chatbot.ports import ChatHistory
+from tests.integration.history.stores import (
+    START,
+    Opener,
+    cut_off,
+    in_both,
+    in_file,
+    in_memory,
+    in_mongodb,
+    turn,
+)
+from tests.servers.mongod import Mongod
+
+SESSION = Session(session_id="s")
+ALICE = Session(session_id="s", user_id="alice")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(in_mongodb, id="MongoDB"),
+        pytest.param(in_file, id="file"),
+        pytest.param(in_memory, id="memory"),
+        pytest.param(in_both, id="MongoDB with a file"),
+        pytest.param(cut_off, id="file with MongoDB away"),
+    ]
+)
+async def history(
+    request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
+) -> AsyncIterator[ChatHistory]:
+    opener: Opener = request.param
+    async with opener(mongod, tmp_path) as store:
+        yield store
+
+
+async def ids(history: ChatHistory, session: Session = SESSION, limit: int = 100) -> list[str]:
+    return [turn.id for turn in (await history.load(session, limit=limit)).turns]
+
+
+async def test_a_turn_comes_back_as_it_was(history: ChatHistory) -> None:
+    saved = Turn(
+        id="7b1f-中文",
+        question="瓦尔登湖在哪里? {braces} \0 \u2028 🙂",
+        answer="In Concord.\n\n在马萨诸塞州。",
+        started_at=START,
+        status="complete",
+        record={
+            "intent": "knowledge_base",
+            "passages": [{"text": "…", "score": 0.25, "$ne": None, "a.b": [1, 2**70, True]}],
+            "usage": {},
+        },
+    )
+    await history.save(SESSION, saved)
+    assert (await history.load(SESSION, limit=1)).turns == (saved,)
+    assert await history.find(SESSION, saved.id) == saved
+
+
+async def test_an_unknown_session_is_empty(history: ChatHistory) -> None:
+    assert await ids(history) == []
+    assert await history.find(SESSION, "1") is None
+    assert await history.clear(SESSION) == 0
+    assert await history.sessions("anonymous", limit=10) == ()
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(0, [], id="none"),
+        pytest.param(2, ["3", "4"], id="some"),
+        pytest.param(5, ["0", "1", "2", "3", "4"], id="all"),
+        pytest.param(9, ["0", "1", "2", "3", "4"], id="more than there are"),
+    ],
+)
+async def test_the_newest_turns_come_oldest_first(
+    history: ChatHistory, limit: int, expected: list[str]
+) -> None:
+    for number in range(5):
+        await history.save(SESSION, turn(str(number), second=number))
+    assert await ids(history, limit=limit) == expected
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param([0, 0, 0], id="started at the same moment"),
+        pytest.param([9, 5, 1], id="a clock that runs backwards"),
+        pytest.param([0.000001, 0.000002, 0.000003], id="a microsecond apart"),
+    ],
+)
+async def test_a_turn_is_kept_at_the_end(history: ChatHistory, seconds: list[float]) -> None:
+    for name, second in zip("abc", seconds, strict=True):
+        await history.save(SESSION, turn(name, second=second))
+    assert await ids(history) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answers", "replaced"),
+    [
+        pytest.param("stopped", "complete", ("half", "whole"), True, id="stopped, complete"),
+        pytest.param("failed", "complete", ("", "whole"), True, id="failed, complete"),
+        pytest.param("stopped", "complete", ("half", ""), True, id="stopped, without words"),
+        pytest.param("complete", "complete", ("one", "two"), False, id="complete twice"),
+        pytest.param("complete", "stopped", ("whole", "half"), False, id="complete, stopped"),
+        pytest.param("stopped", "failed", ("half", ""), False, id="stopped, failed"),
+        pytest.param("failed", "stopped", ("", "half"), False, id="failed, stopped"),
+    ],
+)
+async def test_saving_again_replaces_only_an_unfinished_turn_by_a_complete_one(
+    history: ChatHistory,
+    first: TurnStatus,
+    second: TurnStatus,
+    answers: tuple[str, str],
+    *,
+    replaced: bool,
+) -> None:
+    before = replace(turn("a"), status=first, answer=answers[0], record={"model": "one"})
+    after = replace(turn("a"), status=second, answer=answers[1], record={"model": "two"})
+    await history.save(SESSION, before)
+    await history.save(SESSION, turn("b", second=1))
+    await history.save(SESSION, after)
+    loaded = (await history.load(SESSION, limit=9)).turns
+    assert loaded == (after if replaced else before, turn("b", second=1))
+
+
+async def test_sessions_never_see_each_other(history: ChatHistory) -> None:
+    everyone = [SESSION, ALICE, Session(session_id="s", user_id="bob"), Session(session_id="t")]
+    for number, session in enumerate(everyone):
+        await history.save(session, turn("same-id", answer=str(number)))
+    for number, session in enumerate(everyone):
+        (loaded,) = (await history.load(session, limit=9)).turns
+        assert loaded.answer == str(number)
+    assert await history.clear(ALICE) == 1
+    assert [len(await ids(history, session)) for session in everyone] == [1, 0, 1, 1]
+    assert await history.find(ALICE, "same-id") is None
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        pytest.param(("a", "b:c"), ("a:b", "c"), id="colon"),
+        pytest.param(("a", "b%3Ac"), ("a", "b:c"), id="escaped colon"),
+        pytest.param(("a:b:0", "c"), ("a", "b:0:c"), id="place"),
+        pytest.param(("$ne", "$where"), ("a.b", "$set"), id="operators"),
+    ],
+)
+async def test_ids_are_never_confused(
+    history: ChatHistory, mine: tuple[str, str], other: tuple[str, str]
+) -> None:
+    for session_id, turn_id in (mine, other):
+        await history.save(Session(session_id=session_id), turn(turn_id))
+    for session_id, turn_id in (mine, other):
+        found = await history.find(Session(session_id=session_id), turn_id)
+        assert found is not None
+        assert found.id == turn_id
+
+
+@pytest.mark.parametrize("turn_id", ["", "a b", "a\n", "a/b", "x" * 201, "\ud800"])
+async def test_a_turn_id_of_another_form_is_refused(history: ChatHistory, turn_id: str) -> None:
+    with pytest.raises(InputError, match="turn id"):
+        await history.save(SESSION, turn(turn_id))
+    with pytest.raises(InputError, match="turn id"):
+        await history.find(SESSION, turn_id)
+
+
+async def test_a_cleared_session_begins_anew(history: ChatHistory) -> None:
+    for number in range(3):
+        await history.save(SESSION, turn(str(number), second=number))
+    assert await history.clear(SESSION) == 3
+    assert await ids(history) == []
+    assert await history.sessions("anonymous", limit=9) == ()
+    await history.save(SESSION, turn("again"))
+    assert await ids(history) == ["again"]
+    (summary,) = await history.sessions("anonymous", limit=9)
+    assert (summary.title, summary.turns) == ("question again", 1)
+
+
+async def test_a_turn_that_ran_while_its_session_was_cleared_is_not_kept(
+    history: ChatHistory,
+) -> None:
+    await history.save(SESSION, turn("before", started_at=datetime.now(UTC)))
+    running = turn("running", started_at=datetime.now(UTC))
+    await history.clear(SESSION)
+    await history.save(SESSION, running)
+    assert await ids(history) == []
+    assert await history.sessions("anonymous", limit=9) == ()
+    after = turn("after", started_at=datetime.now(UTC) + timedelta(milliseconds=5))
+    await history.save(SESSION, after)
+    assert await ids(history) == ["after"]
+
+
+async def test_sessions_are_listed_newest_first(history: ChatHistory) -> None:
+    for name in ("first", "second", "third"):
+        session = Session(session_id=name, user_id="alice")
+        await history.save(session, replace(turn("1"), question=f"  {name}\n  question " * 9))
+        await asyncio.sleep(0.002)  # activity is kept by the millisecond
+    await history.save(Session(session_id="first", user_id="alice"), turn("2"))
+    await history.save(SESSION, turn("1"))
+    listed = await history.sessions("alice", limit=2)
+    assert [summary.session_id for summary in listed] == ["first", "third"]
+    assert [summary.turns for summary in listed] == [2, 1]
+    assert listed[0].title.startswith("first question first question")
+    assert len(listed[0].title) <= 60
+    assert listed[0].last_active - datetime.now(UTC) < timedelta(seconds=5)
+
+
+async def test_turns_of_many_sessions_at_once_all_arrive(history: ChatHistory) -> None:
+    sessions = [Session(session_id=f"s{number}") for number in range(10)]
+
+    async def talk(session: Session) -> None:
+        for number in range(5):
+            await history.save(session, turn(str(number), second=number))
+
+    await asyncio.gather(*(talk(session) for session in sessions))
+    for session in sessions:
+        assert await ids(history, session) == ["0", "1", "2", "3", "4"]
