@@ -17,7 +17,7 @@ class CircuitBreaker:
 
     A call that failed for good opens it. After a pause the next caller starts one probe for
     everybody and waits for it no longer than `patience`: a dead service costs nobody more. The
-    pause doubles while calls fail although the probe succeeds.
+    pause doubles as long as calls fail although the probe succeeds.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class CircuitBreaker:
 
     def failed(self, error: RagflowError) -> None:
         """Take note that a call failed for good because the service did not answer."""
+        if self._reason:  # of calls that ran at the same time only the first counts
+            return
         self._reason = error.detail or error.kind
         self._not_before = time.monotonic() + self._pause
         self._pause = min(self._pause * 2, LONGEST_PAUSE)

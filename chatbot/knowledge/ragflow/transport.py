@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,8 +21,8 @@ from chatbot.knowledge.ragflow.errors import (
 )
 from chatbot.knowledge.ragflow.request import Call, DescribingRAGFlow, Request, described
 
-DELAYS = (0.2, 0.8)  # before each further attempt of a read
-RECHECK_DELAY = 1.0
+RETRY_SECONDS = (0.2, 0.8)
+RECHECK_SECONDS = 1.0
 CONNECT_SECONDS = 3.0
 CONNECTIONS = 256
 REPLY_BYTES = 64 * 1024 * 1024
@@ -39,13 +39,24 @@ class RagflowTransport(DescribingRAGFlow):
     """The SDK's `RAGFlow`, whose calls are sent by `fetch`, `submit` and `stream`.
 
     Pass the SDK call as a function: `await transport.fetch(lambda: transport.list_chats())`.
-    A read has `timeout_seconds` in total, its retries included. Connections are opened in the
+    A read has `timeout_seconds` in total. It is tried again after each of `retry_seconds`, with
+    jitter, and with a refused key once after `recheck_seconds`. Connections are opened in the
     running event loop when first needed; `close` ends them.
     """
 
-    def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 15) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        timeout_seconds: float = 15,
+        retry_seconds: Sequence[float] = RETRY_SECONDS,
+        recheck_seconds: float = RECHECK_SECONDS,
+    ) -> None:
         super().__init__(key, base_url.rstrip("/"))
         self.timeout_seconds = timeout_seconds
+        self._retry_seconds = retry_seconds
+        self._recheck_seconds = recheck_seconds
         self._key = key
         self._key_refused = False
         self._opened: aiohttp.ClientSession | None = None
@@ -112,7 +123,9 @@ class RagflowTransport(DescribingRAGFlow):
             self._opened = None
 
     async def _repeated(self, request: Request, seconds: float) -> Envelope:
-        delays = iter(DELAYS)
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        delays = iter(self._retry_seconds)
         while True:
             try:
                 return await self._checked(request, seconds * 2 / 3)
@@ -122,6 +135,8 @@ class RagflowTransport(DescribingRAGFlow):
                     raise
                 jittered = random.uniform(delay / 2, delay)  # noqa: S311 - no secret
                 pause = max(jittered, error.retry_after or 0)
+                if clock() + pause >= deadline:
+                    raise
             await asyncio.sleep(pause)
 
     async def _checked(self, request: Request, silence: float) -> Envelope:
@@ -134,7 +149,7 @@ class RagflowTransport(DescribingRAGFlow):
         except RagflowError as error:
             if error.ragflow_code != UNAUTHORIZED or self._key_refused:
                 raise
-            await asyncio.sleep(RECHECK_DELAY)
+            await asyncio.sleep(self._recheck_seconds)
             try:
                 envelope = await self._once(request, silence)
             except RagflowError as again:

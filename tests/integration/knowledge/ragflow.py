@@ -1,0 +1,29 @@
+"""Opens the adapter on a contract server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from chatbot.knowledge.ragflow import RagflowKnowledgeBase, RagflowTransport
+from tests.servers.ragflow import RagflowServer
+
+
+@asynccontextmanager
+async def opened(
+    server: RagflowServer,
+    *,
+    timeout_seconds: float = 5,
+    key: str | None = None,
+    list_seconds: float = 60,
+) -> AsyncIterator[RagflowKnowledgeBase]:
+    transport = RagflowTransport(
+        server.url,
+        server.key if key is None else key,
+        timeout_seconds=timeout_seconds,
+        retry_seconds=(0.01, 0.05),
+        recheck_seconds=0.05,
+    )
+    knowledge_base = RagflowKnowledgeBase(transport, list_seconds=list_seconds)
+    try:
+        yield knowledge_base
+    finally:
+        await knowledge_base.close()
