@@ -1,5 +1,5 @@
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,7 +183,7 @@ async def test_a_dead_ragflow_gives_an_honest_answer(
 
 
 @pytest.fixture
-def own_folder(tmp_path: Path) -> Iterator[Path]:
+def own_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "documents"
     (folder / "garden").mkdir(parents=True)
     (folder / "garden" / "roses.md").write_text(
