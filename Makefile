@@ -1,14 +1,15 @@
 # make run    installs what is missing, starts the server, prints its address
 # make test   installs what is missing, runs every test, with a real MongoDB
 # make check  format, lint, types        make format  mends what can be mended
-# make bench  the figures of the README  make clean   removes what was installed
+# make bench  the figures of the README  make chaos   MongoDB killed for minutes on end
+# make constraints  pins the newest releases    make clean   removes what was installed
 
 PYTHON ?= python3
 PORT ?= 2024
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
-.PHONY: run test check format bench chaos clean
+.PHONY: run test check format bench chaos constraints clean
 
 run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
@@ -30,6 +31,11 @@ bench: $(VENV)/dev.stamp
 
 chaos: $(VENV)/dev.stamp
 	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),300) $(BIN)/python -m pytest tests -k chaos --timeout 3600
+
+# One file for every Python: markers tell where they differ.
+constraints: | $(BIN)/uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --no-annotate --no-header --quiet --upgrade -o constraints.txt
 
 clean:
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
