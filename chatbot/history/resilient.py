@@ -263,14 +263,18 @@ class ResilientChatHistory:
                 async with asyncio.timeout(SWEEP_SECONDS):
                     await self._is_down.wait()
             try:
-                await self._await_primary()
-                await self._sweep()
+                was_away = await self._await_primary()
+                # What was noted just now is being sent by the process that noted it.
+                age = timedelta() if was_away else timedelta(seconds=SWEEP_SECONDS)
+                await self._sweep(until=datetime.now(UTC) - age)
             except ChatbotError as error:
                 _log.warning("turns still wait for MongoDB: %s", error.message)
             except Exception:  # noqa: BLE001 - the watch is the outermost layer and must go on
                 _log.exception("turns still wait for MongoDB")
 
-    async def _await_primary(self) -> None:
+    async def _await_primary(self) -> bool:
+        """Return when the primary store answers, and whether it was away."""
+        was_away = bool(self._reason)
         delay = FIRST_PROBE_SECONDS
         while self._reason:
             await asyncio.sleep(delay)
@@ -284,10 +288,9 @@ class ResilientChatHistory:
             self._reason = ""
             self._is_down.clear()
             _log.info("MongoDB is back")
+        return was_away
 
-    async def _sweep(self) -> None:
-        # What was noted just now is being sent by the process that noted it.
-        until = datetime.now(UTC) - timedelta(seconds=SWEEP_SECONDS)
+    async def _sweep(self, *, until: datetime) -> None:
         for session in await self._file.read(partial(outbox.sessions, until=until)):
             if await self._flush(session) and self._reason:
                 return
