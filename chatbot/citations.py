@@ -37,10 +37,11 @@ class CitationFilter:
     Held back is never more than a blank and one unfinished marker.
 
     `first` is the number that the text gives to the first passage: 1, or 0 in answers of
-    RAGFlow's own assistants. Shown to people are always numbers from 1.
+    RAGFlow's own assistants. Shown to people are always numbers from 1. Without `passages`
+    (None) they are not known yet: every number passes until `resolve` tells them.
     """
 
-    def __init__(self, passages: Sequence[Passage], *, first: int = 1) -> None:
+    def __init__(self, passages: Sequence[Passage] | None, *, first: int = 1) -> None:
         self._passages = passages
         self._first = first
         self._held = ""
@@ -50,9 +51,16 @@ class CitationFilter:
     @property
     def cited(self) -> tuple[Citation, ...]:
         """The passages cited so far, in the order of their numbers."""
+        known = self._passages or ()
         return tuple(
-            _citation(number, self._passages[number - 1]) for number in sorted(self._cited)
+            _citation(number, known[number - 1])
+            for number in sorted(self._cited)
+            if number <= len(known)
         )
+
+    def resolve(self, passages: Sequence[Passage]) -> None:
+        """Tell the passages that were not known from the beginning."""
+        self._passages = passages
 
     def feed(self, text: str) -> str:
         """Take the next piece of the answer and return what can be shown now."""
@@ -103,7 +111,8 @@ class CitationFilter:
         numbers = [
             number - self._first + 1
             for number in marker.numbers
-            if 0 <= number - self._first < len(self._passages)
+            if number >= self._first
+            and (self._passages is None or number - self._first < len(self._passages))
         ]
         blank = text[position] if text[position] in BLANKS else ""
         following = text[marker.end : marker.end + 1]

@@ -119,7 +119,7 @@ class Completions:
     def _answer(self, question: str, chat_id: str) -> tuple[str, dict[str, Any]]:
         chat = next(chat for chat in self._server.chats if chat.id == chat_id)
         datasets = [self._server.datasets[each] for each in chat.dataset_ids]
-        hits = [hit for hit in scored(question, datasets) if hit[0] > 0.2][:6]
+        hits = [hit for hit in scored(question, datasets) if hit[0] > 0.1][:6]
         raw = self.shape == "raw reference"
         rows = [chunk_row(hit, raw=raw) for hit in hits]
         for row in rows if not raw else []:

@@ -1,6 +1,7 @@
 """RAGFlow as the knowledge base: its SDK on a transport that never blocks."""
 
+from chatbot.knowledge.ragflow.answers import RagflowAnswers
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
-__all__ = ["RagflowKnowledgeBase", "RagflowTransport"]
+__all__ = ["RagflowAnswers", "RagflowKnowledgeBase", "RagflowTransport"]

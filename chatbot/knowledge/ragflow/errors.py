@@ -57,6 +57,10 @@ class RagflowError(KnowledgeBaseError):
         self.transient = transient
 
 
+class RagflowTimeoutError(RagflowError):
+    """RAGFlow did not answer in time: it may be down, or only slow."""
+
+
 def refused(code: int, detail: str) -> RagflowError:
     """Return the error for an envelope whose `code` is not success."""
     kind = _kind(code, detail)
@@ -82,6 +86,13 @@ def unreachable(reason: str, *, retry_after: float | None = None) -> RagflowErro
         transient=True,
         retry_after=retry_after,
     )
+
+
+def too_late(seconds: float) -> RagflowTimeoutError:
+    """Return the error for an answer that did not come in time."""
+    reason = f"no answer within {seconds:g} seconds"
+    message = unreachable(reason).message
+    return RagflowTimeoutError("unavailable", message, detail=reason, transient=True)
 
 
 def unusable(reason: str, *, transient: bool = True) -> RagflowError:

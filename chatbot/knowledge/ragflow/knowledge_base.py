@@ -54,7 +54,7 @@ class RagflowKnowledgeBase:
         results = await asyncio.gather(*(self._ask(listing, each, question) for each in asked))
         errors = [result for result in results if isinstance(result, RagflowError)]
         if len(errors) == len(results):
-            raise min(errors, key=lambda error: _GRAVEST.index(error.kind))
+            raise gravest(errors)
         answers = [
             answer for result in results if isinstance(result, list) for answer in result
         ]
@@ -93,6 +93,11 @@ class RagflowKnowledgeBase:
             ).run()
         except RagflowError as error:
             return error
+
+
+def gravest(errors: Sequence[RagflowError]) -> RagflowError:
+    """Return the error that tells most about why nobody answered."""
+    return min(errors, key=lambda error: _GRAVEST.index(error.kind))
 
 
 def _merged(answers: Sequence[Answer], limit: int) -> list[Passage]:

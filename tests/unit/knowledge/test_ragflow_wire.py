@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.knowledge.ragflow import wire
@@ -125,6 +125,7 @@ def test_a_weight_for_words_is_turned_into_one_for_vectors() -> None:
         assert chat.vector_similarity_weight == by_vectors
 
 
+@settings(max_examples=40, deadline=None)
 @given(JSON | ROWS | st.fixed_dictionaries({"data": JSON | ROWS, "chunks": st.lists(ROWS)}))
 def test_no_reply_breaks_the_reader(value: Any) -> None:
     for passage in wire.passages(value, "A"):
@@ -135,6 +136,7 @@ def test_no_reply_breaks_the_reader(value: Any) -> None:
         assert all(isinstance(row, dict) for row in wire.page(value, "chats").rows)
 
 
+@settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_an_assistant_always_has_usable_settings(row: dict[str, Any]) -> None:
     chat = wire.chat({**row, "id": "a"})

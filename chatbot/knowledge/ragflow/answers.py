@@ -1,0 +1,141 @@
+"""Lets RAGFlow's assistants answer, in sessions that live for one question."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+
+from ragflow_sdk import Chat, Session
+
+from chatbot.citations import CitationFilter
+from chatbot.domain import Assistant, Findings, Passage
+from chatbot.knowledge.fusion import fuse
+from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.completion import Piece, pieces
+from chatbot.knowledge.ragflow.errors import RagflowError, unusable
+from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase, gravest
+from chatbot.knowledge.ragflow.transport import RagflowTransport
+
+SILENCE_SECONDS = 60.0
+SESSION_NAME_LENGTH = 60
+
+
+class RagflowAnswers:
+    """RAGFlow's assistants as the knowledge base: each answers, with its own model and prompt.
+
+    `search` gives their answers as passages, each followed by what it refers to; `stream` is
+    for those who show an answer as it comes. Owns `knowledge_base`.
+    """
+
+    def __init__(
+        self,
+        transport: RagflowTransport,
+        knowledge_base: RagflowKnowledgeBase,
+        *,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        self._transport = transport
+        self._knowledge_base = knowledge_base
+        self._silence_seconds = silence_seconds
+        self._deleting: set[asyncio.Task[None]] = set()
+
+    async def assistants(self) -> Sequence[Assistant]:
+        """See `KnowledgeBase.assistants`."""
+        return await self._knowledge_base.assistants()
+
+    async def check(self) -> str:
+        """See `KnowledgeBase.check`."""
+        return await self._knowledge_base.check()
+
+    async def search(
+        self, query: str, *, assistants: Sequence[Assistant], limit: int
+    ) -> Findings:
+        """See `KnowledgeBase.search`. An answer that refers to nothing counts as none."""
+        if not query.strip() or not assistants:
+            return Findings()
+        asked = list({each.id: each for each in assistants}.values())
+        results = await asyncio.gather(*(self._passages(each, query) for each in asked))
+        errors = [result for result in results if isinstance(result, RagflowError)]
+        if len(errors) == len(results):
+            raise gravest(errors)
+        return Findings(
+            passages=fuse((each for each in results if isinstance(each, list)), limit),
+            failures={
+                each.name: result.message
+                for each, result in zip(asked, results, strict=True)
+                if isinstance(result, RagflowError)
+            },
+        )
+
+    async def stream(self, question: str, assistant: Assistant) -> AsyncGenerator[Piece]:
+        """Yield the assistant's answer as it comes.
+
+        Raises:
+            RagflowError: There was no answer, or not all of it. Never sent again.
+        """
+        chat = Chat(self._transport, {"id": assistant.id})
+        name = " ".join(question.split())[:SESSION_NAME_LENGTH] or assistant.name
+        envelope = await self._transport.fetch(lambda: chat.create_session(name=name))
+        row = envelope.get("data")
+        session_id = wire.text(row.get("id")) if isinstance(row, dict) else ""
+        if not session_id:
+            reason = "a session without an id"
+            raise unusable(reason)
+        session = Session(self._transport, {"id": session_id, "chat_id": assistant.id})
+        try:
+            async with self._transport.stream(
+                lambda: session.ask(question, stream=True),
+                silence_seconds=self._silence_seconds,
+            ) as response:
+                answer = pieces(self._transport.connection, response, assistant.name)
+                async with aclosing(answer):
+                    async for piece in answer:
+                        yield piece
+        finally:
+            self._delete(chat, session_id)
+
+    async def close(self) -> None:
+        """Close the connections to RAGFlow."""
+        for task in self._deleting:
+            task.cancel()
+        await asyncio.gather(*self._deleting, return_exceptions=True)
+        await self._knowledge_base.close()
+
+    async def _passages(
+        self, assistant: Assistant, question: str
+    ) -> list[Passage] | RagflowError:
+        """Return the answer as a passage, then what it refers to, the cited ones first."""
+        text = ""
+        passages: Sequence[Passage] = ()
+        try:
+            async with aclosing(self.stream(question, assistant)) as stream:
+                async for piece in stream:
+                    text = piece.text if piece.replaces else text + piece.text
+                    passages = piece.passages or passages
+        except RagflowError as error:
+            return error
+        if not passages or not text.strip():
+            return []
+        checked = CitationFilter(passages, first=0)
+        checked.feed(text)
+        checked.finish()
+        cited = [passages[citation.number - 1] for citation in checked.cited]
+        unmarked = CitationFilter(())
+        answer = Passage(
+            id=f"answer {assistant.id}",
+            text=unmarked.feed(text) + unmarked.finish(),
+            document=assistant.name,
+            document_id="",
+            assistant=assistant.name,
+            score=max(passage.score for passage in passages),
+        )
+        return [answer, *cited, *(each for each in passages if each not in cited)]
+
+    def _delete(self, chat: Chat, session_id: str) -> None:
+        """Delete the session behind everybody's back: it was of use for this question only."""
+        task = asyncio.create_task(self._delete_session(chat, session_id))
+        self._deleting.add(task)
+        task.add_done_callback(self._deleting.discard)
+
+    async def _delete_session(self, chat: Chat, session_id: str) -> None:
+        with suppress(RagflowError):
+            await self._transport.submit(lambda: chat.delete_sessions(ids=[session_id]))

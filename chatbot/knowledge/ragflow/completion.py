@@ -1,0 +1,187 @@
+"""Reads the answer of RAGFlow's assistant, whatever its stream looks like."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+
+from chatbot.domain import Passage
+from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.connection import Connection, parsed
+from chatbot.knowledge.ragflow.errors import (
+    SUCCESS,
+    RagflowError,
+    refused,
+    unreachable,
+    unusable,
+)
+from chatbot.models.reasoning import ThinkTags
+
+EVENT_STREAM = "text/event-stream"
+LINE_BYTES = 8 * 1024 * 1024
+SHORTEST_PREFIX = 4
+_FAILED = "**ERROR**"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """What came next: text of the answer, a thought, or the passages it refers to.
+
+    If `replaces`, the text is the whole answer and takes the place of all that came before. The
+    marker `[ID:0]` in it means the first passage.
+    """
+
+    text: str = ""
+    thought: str = ""
+    passages: Sequence[Passage] = ()
+    replaces: bool = False
+
+
+async def pieces(
+    connection: Connection, response: aiohttp.ClientResponse, assistant: str
+) -> AsyncGenerator[Piece]:
+    """Yield the pieces of the reply to a completion.
+
+    Raises:
+        RagflowError: RAGFlow reported an error, also in the middle, or the stream was cut.
+    """
+    reader = Completion(connection, assistant)
+    if response.content_type != EVENT_STREAM:
+        for piece in reader.whole(await connection.read(response)):
+            yield piece
+        return
+    async for data in _events(response):
+        for piece in reader.read(data):
+            yield piece
+        if reader.finished:
+            break
+    if not reader.finished:
+        reason = "the answer was cut"
+        raise unreachable(reason)
+    for piece in reader.end():
+        yield piece
+
+
+class Completion:
+    """The answer so far.
+
+    Newer servers send what is new, the older ones all of the text each time. The prompt that
+    RAGFlow adds to its last frame is not read.
+    """
+
+    def __init__(self, connection: Connection, assistant: str) -> None:
+        self._connection = connection
+        self._assistant = assistant
+        self._tags = ThinkTags()
+        self._received = ""
+        self._said = ""
+        self._thinking = False
+        self._cumulative = False
+        self.finished = False
+
+    def whole(self, body: bytes) -> list[Piece]:
+        """Return the pieces of a reply that is not a stream."""
+        frame = parsed(body)
+        if not isinstance(frame, Mapping) or type(frame.get("code")) is not int:
+            reason = f"{len(body)} bytes that are neither a stream nor its JSON"
+            raise unusable(reason)
+        return [*self._frame(frame), *self.end()]
+
+    def read(self, data: str) -> list[Piece]:
+        """Return the pieces of one event.
+
+        Raises:
+            RagflowError: It is an error, or no event of RAGFlow.
+        """
+        if data == "[DONE]":
+            self.finished = True
+            return []
+        frame = parsed(data)
+        if not isinstance(frame, Mapping):
+            reason = "an event that is not its JSON"
+            raise unusable(reason)
+        return self._frame(frame)
+
+    def end(self) -> list[Piece]:
+        """Return what was held back as the possible beginning of a tag."""
+        return self._kept(*self._tags.end())
+
+    def _frame(self, frame: Mapping[str, object]) -> list[Piece]:
+        code, data = frame.get("code", SUCCESS), frame.get("data")
+        if code != SUCCESS:
+            message = self._connection.safe(frame.get("message") or "")
+            raise refused(code if isinstance(code, int) else 500, message)
+        if data is True:
+            self.finished = True
+        if not isinstance(data, Mapping):
+            return []
+        answer = data.get("answer")
+        found = self._answer(answer, data) if isinstance(answer, str) else []
+        if data.get("start_to_think") is True or data.get("end_to_think") is True:
+            self._thinking = data.get("start_to_think") is True
+        if passages := wire.passages(data.get("reference"), self._assistant):
+            found.append(Piece(passages=passages))
+        return found
+
+    def _answer(self, answer: str, data: Mapping[str, object]) -> list[Piece]:
+        if data.get("final") is True:
+            return self._replaced(answer) if answer else []
+        if "final" not in data and self._continues(answer):
+            self._cumulative = True
+            new = answer[len(self._received) :]
+            self._received = answer
+        elif self._cumulative:
+            self._received = answer
+            return self._replaced(answer)
+        else:
+            new = answer
+            self._received += answer
+        self._refuse_errors(new)
+        if self._thinking:
+            return [Piece(thought=new)] if new else []
+        return self._kept(*self._tags.feed(new))
+
+    def _continues(self, answer: str) -> bool:
+        return len(self._received) >= SHORTEST_PREFIX and answer.startswith(self._received)
+
+    def _replaced(self, answer: str) -> list[Piece]:
+        """Take a text that is the whole answer, as the last frame may have it."""
+        self._refuse_errors(answer)
+        self._tags = ThinkTags()
+        text, _ = self._tags.feed(answer)
+        text += self._tags.end()[0]
+        if text == self._said:
+            return []
+        self._said = text
+        return [Piece(text=text, replaces=True)]
+
+    def _kept(self, text: str, thought: str) -> list[Piece]:
+        self._said += text
+        kept = [Piece(thought=thought)] if thought else []
+        return [*kept, Piece(text=text)] if text else kept
+
+    def _refuse_errors(self, text: str) -> None:
+        """Raise what RAGFlow wrote into the answer when its model failed."""
+        if text.lstrip().startswith(_FAILED):
+            said = text.lstrip().removeprefix(_FAILED).lstrip(": ")
+            detail = self._connection.safe(said)
+            message = (
+                f"The model of RAGFlow's assistant {self._assistant!r} failed: {detail}."
+                " Check the model of the assistant in RAGFlow."
+            )
+            raise RagflowError("unavailable", message, detail=detail)
+
+
+async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[str]:
+    """Yield the data of each event; RAGFlow writes every event on one line."""
+    held = b""
+    async for part in response.content.iter_any():
+        *lines, held = (held + part).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line.removeprefix(b"data:").strip().decode(errors="replace")
+        if len(held) > LINE_BYTES:
+            reason = f"an event of more than {LINE_BYTES} bytes"
+            raise unusable(reason)
+    if held.startswith(b"data:"):
+        yield held.removeprefix(b"data:").strip().decode(errors="replace")

@@ -1,0 +1,147 @@
+"""Sends single requests over pooled connections and checks what comes back."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from chatbot.knowledge.ragflow.errors import (
+    SUCCESS,
+    UNAUTHORIZED,
+    one_line,
+    refused,
+    too_late,
+    unreachable,
+    unusable,
+)
+from chatbot.knowledge.ragflow.request import Request
+
+CONNECT_SECONDS = 3.0
+CONNECTIONS = 256
+REPLY_BYTES = 64 * 1024 * 1024
+SERVER_ERRORS = range(500, 600)
+REDIRECTS = range(300, 400)
+OK = 200
+FORBIDDEN = 403
+TOO_MANY = 429
+
+Envelope = Mapping[str, Any]
+
+
+class Connection:
+    """The way to one RAGFlow. Opened in the running event loop with the first request."""
+
+    def __init__(self, address: str, key: str) -> None:
+        self._address = address
+        self._key = key
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self, request: Request, *, silence_seconds: float
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Open the reply to a request; `silence_seconds` may pass without a byte.
+
+        Raises:
+            RagflowError: The connection failed, also while the reply is read.
+        """
+        form = None
+        if request.files:
+            form = aiohttp.FormData(quote_fields=False)
+            for field, (name, blob) in request.files:
+                form.add_field(field, blob, filename=name)
+        if self._session is None:
+            self._session = self._open()
+        try:
+            async with self._session.request(
+                request.method,
+                self._address + request.path,
+                params=request.query,
+                json=request.json,
+                data=form,
+                timeout=aiohttp.ClientTimeout(
+                    sock_connect=CONNECT_SECONDS, sock_read=silence_seconds
+                ),
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except TimeoutError:
+            raise too_late(silence_seconds) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(self.safe(error) or type(error).__name__) from None
+
+    async def read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the whole body, unless it is larger than any sensible reply.
+
+        Raises:
+            RagflowError: It is.
+        """
+        body = bytearray()
+        async for part in response.content.iter_any():
+            body += part
+            if len(body) > REPLY_BYTES:
+                reason = f"a reply of more than {REPLY_BYTES} bytes"
+                raise unusable(reason, transient=False)
+        return bytes(body)
+
+    def check_status(self, response: aiohttp.ClientResponse) -> None:
+        """Look whether there is a reply of RAGFlow at all; it has its own errors in the body.
+
+        Raises:
+            RagflowError: A proxy or a dying server answered, or the address is another one.
+        """
+        status = response.status
+        if status in SERVER_ERRORS or status == TOO_MANY:
+            reason = f"its server or a proxy answered with status {status}"
+            wait = response.headers.get("Retry-After", "")
+            raise unreachable(reason, retry_after=float(wait) if wait.isdecimal() else None)
+        if status in REDIRECTS:
+            reason = f"a redirect (status {status}), which would send the key elsewhere"
+            raise unusable(reason, transient=False)
+
+    async def envelope(self, response: aiohttp.ClientResponse) -> Envelope:
+        """Return the envelope of a reply that reports success.
+
+        Raises:
+            RagflowError: It reports something else, or it is no envelope.
+        """
+        body, status = await self.read(response), response.status
+        if status != UNAUTHORIZED:
+            self.check_status(response)
+        envelope = parsed(body)
+        if not isinstance(envelope, dict) or type(envelope.get("code")) is not int:
+            if status in {UNAUTHORIZED, FORBIDDEN}:
+                raise refused(status, "")
+            kind = response.content_type or "no content type"
+            reason = f"status {status}, {kind}, {len(body)} bytes that are not its JSON"
+            raise unusable(reason, transient=status == OK)
+        if envelope["code"] != SUCCESS:
+            raise refused(envelope["code"], self.safe(envelope.get("message") or ""))
+        return envelope
+
+    def safe(self, text: object) -> str:
+        """Return foreign text on one line of bounded length, without the key."""
+        return one_line(str(text).replace(self._key, "***") if self._key else text)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _open(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"Authorization": f"Bearer {self._key}"},
+        )
+
+
+def parsed(body: bytes | str) -> object:
+    """Return the JSON value of `body`, or nothing if it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
