@@ -147,12 +147,23 @@ class Completion:
         if refusal := _text(delta.get("refusal")):
             self._answer += refusal
         if calls := delta.get("tool_calls"):
-            self._fragments += self._calls.read(calls)
+            self._add_fragments(self._calls.read(calls))
         elif call := delta.get("function_call"):
-            self._fragments += self._calls.read([{"index": 0, "function": call}])
+            self._add_fragments(self._calls.read([{"index": 0, "function": call}]))
         if images := delta.get("images"):
             self._add_parts(images)
         self._spoken = self._spoken or bool(content or reasoning or calls)
+
+    def _add_fragments(self, fragments: Sequence[ToolCallChunk]) -> None:
+        """Join what belongs to one call: LangChain expects one fragment of it in a chunk."""
+        for fragment in fragments:
+            for known in self._fragments:
+                if known["index"] == fragment["index"]:
+                    known["args"] = (known["args"] or "") + (fragment["args"] or "")
+                    known["name"] = (known["name"] or "") + (fragment["name"] or "") or None
+                    break
+            else:
+                self._fragments.append(fragment)
 
     def _add_parts(self, parts: object) -> None:
         for part in parts if isinstance(parts, list) else []:

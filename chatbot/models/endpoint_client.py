@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -45,7 +46,7 @@ class EndpointClient:
         }
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
+        self._sessions: dict[asyncio.AbstractEventLoop, _Kept] = {}
         self._proxy: str | None = None
 
     @asynccontextmanager
@@ -116,40 +117,53 @@ class EndpointClient:
 
     async def _session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is not None and not session.closed:
-            return session
-        for other in [other for other in self._sessions if other.is_closed()]:
-            await self._close(other)
+        if (kept := self._sessions.get(loop)) is not None:
+            return kept.session
         context: ssl.SSLContext | bool = True
         if self._base_url.startswith("https:"):
             context = await asyncio.to_thread(_tls_context)
         self._proxy = _proxy_for(self._base_url)
-        tracing = aiohttp.TraceConfig()
-        tracing.on_connection_reuseconn.append(_note_reuse)
-        connector = aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=30)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        session = aiohttp.ClientSession(
-            connector=connector,
-            timeout=timeout,
-            trace_configs=[tracing],
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-        if (raced := self._sessions.get(loop)) is not None and not raced.closed:
-            await session.close()
-            return raced
-        self._sessions[loop] = session
-        return session
+        for other in [other for other in self._sessions if other.is_closed()]:
+            del self._sessions[other]
+        if loop not in self._sessions:  # another task may have been faster
+            closing = _session_of_loop(context)
+            self._sessions[loop] = _Kept(await anext(closing), closing)
+        return self._sessions[loop].session
 
     async def _close(self, loop: asyncio.AbstractEventLoop) -> None:
-        session = self._sessions.pop(loop, None)
-        if session is None:
-            return
+        closing = self._sessions.pop(loop).closing
         if loop is asyncio.get_running_loop() or not loop.is_running():
-            await session.close()
+            await closing.aclose()
         else:
-            done = asyncio.run_coroutine_threadsafe(session.close(), loop)
-            await asyncio.wrap_future(done)
+            closed = asyncio.run_coroutine_threadsafe(_close(closing), loop)
+            await asyncio.wrap_future(closed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A session and the generator that closes it."""
+
+    session: aiohttp.ClientSession
+    closing: AsyncGenerator[aiohttp.ClientSession]
+
+
+async def _session_of_loop(
+    context: ssl.SSLContext | bool,  # noqa: FBT001 - aiohttp's own type
+) -> AsyncGenerator[aiohttp.ClientSession]:
+    """Yield a session and close it at the end, at the latest when asyncio ends the loop."""
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(_note_reuse)
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=30),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        trace_configs=[tracing],
+        cookie_jar=aiohttp.DummyCookieJar(),
+    ) as session:
+        yield session
+
+
+async def _close(closing: AsyncGenerator[aiohttp.ClientSession]) -> None:
+    await closing.aclose()
 
 
 class Received:

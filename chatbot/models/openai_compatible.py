@@ -142,7 +142,8 @@ async def _read_events(
             timer.finishing()
         elif failure is not None:
             raise failure
-        ended = ended or not data or failure is not None
+        complete = completion.finish_reason is not None and completion.usage is not None
+        ended = ended or complete or not data or failure is not None
         if not ended:
             try:
                 data = await received.read()

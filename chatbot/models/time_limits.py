@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from chatbot.errors import ModelError
 
-FINISH_SECONDS = 2.0  # for the usage report that may follow the end of an answer
+FINISH_SECONDS = 1.0  # for the usage report that may follow the end of an answer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

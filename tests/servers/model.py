@@ -76,10 +76,15 @@ class ModelServer(Loopback):
         self._models = models
         self.seen: list[ChatRequest] = []
         self.abandoned = 0  # streams of which the client did not take the end
+        self.connections = 0
 
     @property
     def base_url(self) -> str:
         return f"{self.url}/v1"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        await super()._serve(reader, writer)
 
     async def _handle(self, request: Request, reply: Reply) -> None:
         if request.path == "/v1/models":

@@ -1,0 +1,208 @@
+"""Several endpoints behind one model: turns, failures, rests."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from chatbot.errors import ModelError
+from chatbot.models.pool import ModelPool
+from chatbot.models.selection import open_model, select_model
+from chatbot.settings import Settings
+from tests.integration.models.streams import Seen, until, watch
+from tests.integration.models.test_openai_compatible import City, Runs, knowledge_base
+from tests.servers.model import (
+    ModelServer,
+    Script,
+    answer,
+    by_key,
+    call,
+    delta,
+    frames,
+    hang,
+    html,
+    refuse,
+    reset,
+)
+
+QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 0.3, "token_timeout_seconds": 0.3}
+
+
+@asynccontextmanager
+async def pool_of(server: ModelServer, keys: str, **options: Any) -> AsyncIterator[ModelPool]:
+    settings = Settings(
+        openai_base_url=server.base_url, openai_api_key=keys, llm_model="m", **QUICK, **options
+    )
+    choice = select_model(settings)
+    assert choice is not None
+    async with open_model(choice, settings) as pool:
+        yield pool
+
+
+async def ask(pool: ModelPool) -> Seen:
+    return await watch(pool.astream("Where is Paris?"))
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "seconds"),
+    [
+        pytest.param(refuse(429), "rate_limit", 60, id="rate limit"),
+        pytest.param(
+            refuse(429, headers={"Retry-After": "5"}), "rate_limit", 5,
+            id="rate limit with time",
+        ),
+        pytest.param(
+            frames([{"error": {"code": "rate_limit_exceeded", "message": "slow down"}}]),
+            "rate_limit", 60, id="rate limit in the stream",
+        ),
+        pytest.param(refuse(401), "auth", 10, id="wrong key"),
+        pytest.param(refuse(503), "server", 10, id="server error"),
+        pytest.param(reset(), "connection", 10, id="reset"),
+        pytest.param(hang(), "timeout", 10, id="silence"),
+        pytest.param(html(), "protocol", 10, id="web page"),
+        pytest.param(
+            frames([delta("", role="assistant")], ending="close"), "interrupted", 10,
+            id="cut after the role",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_failing_endpoint_rests_and_the_next_one_answers(
+    script: Script, kind: str, seconds: float
+) -> None:
+    with ModelServer(by_key({"bad": script, "good": answer("Paris.")})) as server:
+        async with pool_of(server, "bad,good") as pool:
+            seen = [await ask(pool) for _ in range(3)]
+            state, other = pool.states()
+    assert [one.answer for one in seen] == ["Paris."] * 3
+    assert Counter(request.key for request in server.seen) == {"bad": 1, "good": 3}
+    assert (state.state, state.error, state.calls, state.failures) == ("cooling", kind, 1, 1)
+    assert seconds - 2 < state.seconds <= seconds
+    assert (other.state, other.calls, other.failures) == ("ready", 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        pytest.param(refuse(400, "no"), "bad_request", id="bad request"),
+        pytest.param(refuse(404), "bad_request", id="no such model"),
+        pytest.param(refuse(413), "context_too_long", id="too long"),
+        pytest.param(
+            refuse(400, {"code": "data_inspection_failed"}), "content_filter", id="filtered"
+        ),
+    ],
+)
+async def test_a_refused_request_is_not_tried_elsewhere(script: Script, kind: str) -> None:
+    with ModelServer(by_key({"one": script, "two": answer("Paris.")})) as server:
+        async with pool_of(server, "one,two") as pool:
+            seen = await ask(pool)
+            states = pool.states()
+    assert (seen.kind, len(server.seen)) == (kind, 1)
+    assert [state.state for state in states] == ["ready", "ready"]
+
+
+async def test_nothing_is_repeated_once_a_piece_is_out() -> None:
+    cut = answer("one two", finish=None, ending="close")
+    with ModelServer(by_key({"one": cut, "two": answer("Paris.")})) as server:
+        async with pool_of(server, "one,two") as pool:
+            seen = await ask(pool)
+            after = await ask(pool)
+            states = pool.states()
+    assert (seen.answer, seen.kind) == ("one two", "interrupted")
+    assert (after.answer, [state.state for state in states]) == ("Paris.", ["cooling", "ready"])
+
+
+async def test_the_last_chunk_tells_who_answered_and_who_did_not() -> None:
+    with ModelServer(by_key({"bad": refuse(401), "good": answer("Paris.")})) as server:
+        async with pool_of(server, "bad,good") as pool:
+            message = await pool.ainvoke("Where is Paris?")
+    assert message.response_metadata["endpoint"] == "m (key 2)"
+    assert message.response_metadata["attempts"] == [{"endpoint": "m (key 1)", "kind": "auth"}]
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "seconds", "requests"),
+    [
+        pytest.param(
+            refuse(429, headers={"Retry-After": "7"}), "rate_limit", 7, 2, id="rate limit"
+        ),
+        pytest.param(refuse(401), "auth", 10, 2, id="wrong keys"),
+    ],
+)
+async def test_where_all_rest_the_call_fails_at_once(
+    script: Script, kind: str, seconds: float, requests: int
+) -> None:
+    with ModelServer([script]) as server:
+        async with pool_of(server, "one,two") as pool:
+            first = await ask(pool)
+            started = time.monotonic()
+            second = await ask(pool)
+    assert time.monotonic() - started < 0.1
+    assert (first.kind, second.kind, len(server.seen)) == (kind, kind, requests)
+    assert second.error is not None
+    assert second.error.retry_after is not None
+    assert seconds - 1 < second.error.retry_after <= seconds
+    assert f"in {seconds:g} seconds" in str(second.error)
+
+
+async def test_a_failure_that_passes_is_tried_again() -> None:
+    with ModelServer([reset(), refuse(503), answer("Paris.")]) as server:
+        async with pool_of(server, "one") as pool:
+            seen = await ask(pool)
+            state = pool.states()[0]
+    assert (seen.answer, len(server.seen)) == ("Paris.", 3)
+    assert (state.state, state.calls, state.failures) == ("ready", 3, 2)
+
+
+async def test_retries_end_with_the_time_of_the_call() -> None:
+    with ModelServer([refuse(503)]) as server:
+        async with pool_of(server, "one", turn_timeout_seconds=0.1) as pool:
+            seen = await ask(pool)
+    assert (seen.kind, len(server.seen)) == ("server", 1)
+
+
+async def test_many_calls_are_spread_evenly() -> None:
+    with ModelServer([answer("Paris.")]) as server:
+        async with pool_of(server, "one,two,three") as pool:
+            await asyncio.gather(*(ask(pool) for _ in range(30)))
+    counted = Counter(request.key for request in server.seen)
+    assert counted == {"one": 10, "two": 10, "three": 10}
+
+
+async def test_tools_tracing_and_structured_output_work_through_the_pool() -> None:
+    runs = Runs()
+    replies = by_key({"bad": refuse(401), "good": call("City", {"name": "Paris"})})
+    with ModelServer(replies) as server:
+        async with pool_of(server, "bad,good") as pool:
+            structured = pool.with_structured_output(City)
+            found = await structured.ainvoke("Where?", config={"callbacks": [runs]})
+            bound = pool.bind_tools([knowledge_base], tool_choice="knowledge_base")
+            await bound.ainvoke("Where?")
+    assert found == City(name="Paris")
+    assert (runs.started, runs.ended, runs.failed) == (1, 1, 0)
+    assert server.seen[-1].body["tool_choice"]["function"] == {"name": "knowledge_base"}
+
+
+async def test_cancelling_closes_the_request_and_blames_nobody() -> None:
+    with ModelServer([hang()]) as server:
+        async with pool_of(server, "one") as pool:
+            task = asyncio.create_task(ask(pool))
+            await until(lambda: len(server.seen) == 1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            state = pool.states()[0]
+    assert (state.state, state.failures) == ("ready", 0)
+
+
+async def test_an_image_for_models_that_see_none_is_refused_before_any_call() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    with ModelServer([answer("A cat.")]) as server:
+        async with pool_of(server, "one") as pool:
+            with pytest.raises(ModelError, match="reads images") as caught:
+                await pool.ainvoke([HumanMessage([image])])
+    assert (caught.value.kind, len(server.seen)) == ("unsupported", 0)
