@@ -1,22 +1,30 @@
 """Builds the adapters that the settings name: the only place that does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
 
 from chatbot.errors import ConfigurationError
 from chatbot.models.selection import open_model, select_model
 from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
+from chatbot.tools.clock import current_time_tool
+from chatbot.tools.mcp import mcp_tools, read_mcp_servers
+from chatbot.tools.toolbox import Toolbox
 
 
 @asynccontextmanager
-async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
+async def open_ports(
+    settings: Settings, tools: Sequence[BaseTool] = ()
+) -> AsyncIterator[Ports]:
     """Open what the settings name, the embedded parts where they name nothing.
+
+    `tools` are offered to the model in its answers, beside those of the settings.
 
     Raises:
         ConfigurationError: A setting is wrong or another one is missing beside it.
@@ -27,11 +35,15 @@ async def open_ports(settings: Settings) -> AsyncIterator[Ports]:
         knowledge = await _knowledge(settings, stack)
         model = await _model(settings, stack, knowledge)
         history = await _history(settings, stack)
+        toolbox = Toolbox()
+        if select_model(settings) is not None:  # the extractive model calls none
+            toolbox = Toolbox(tools=tools).adding(*await _tools(settings))
         yield Ports(
             history=history,
             knowledge=knowledge,
             model=model,
             prompts=prompts,
+            toolbox=toolbox,
             limits=Limits(
                 turn_seconds=settings.turn_timeout_seconds,
                 router_seconds=settings.router_timeout_seconds,
@@ -104,6 +116,18 @@ async def _model(
     from chatbot.models.extractive import ExtractiveChatModel
 
     return ExtractiveChatModel(knowledge_base=knowledge)
+
+
+async def _tools(settings: Settings) -> Sequence[BaseTool]:
+    names = [name.strip() for name in settings.tools.split(",") if name.strip()]
+    if unknown := sorted(set(names) - {"current_time"}):
+        message = f"TOOLS={settings.tools} names {unknown[0]!r}; there is only current_time."
+        raise ConfigurationError(message)
+    built_in = [current_time_tool()] if names else []
+    if settings.models_file is None:
+        return built_in
+    servers = await asyncio.to_thread(read_mcp_servers, settings.path(settings.models_file))
+    return [*built_in, *await mcp_tools(servers)]
 
 
 async def _load(*modules: str) -> None:

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
 from chatbot.domain import Assistant, Passage, Turn
 from chatbot.prompts import Prompts
@@ -24,6 +30,7 @@ class MessagePipeline:
     """The prompts of one turn: its question, what was said before, and how to answer.
 
     `instructions` are the persona of this run, `language` the answer's ("" for the question's).
+    `with_tools` shows the model what earlier turns got from tools; it must be offered some.
     """
 
     prompts: Prompts
@@ -31,6 +38,7 @@ class MessagePipeline:
     turns: Sequence[Turn] = ()
     instructions: str = ""
     language: str = ""
+    with_tools: bool = False
 
     def for_router(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
         """Return what the router sees: assistants, last intents, recent turns, question."""
@@ -71,7 +79,7 @@ class MessagePipeline:
         content = f"{task}\n\n<question>\n{_inert(asked)}\n</question>"
         return [
             SystemMessage(self._system("answer")),
-            *history_messages(self.prompts, fitting(self.turns, HISTORY_CHARACTERS)),
+            *self._history(),
             HumanMessage(content, additional_kwargs=extra),
         ]
 
@@ -80,7 +88,7 @@ class MessagePipeline:
         subjects = ", ".join(assistant.name for assistant in assistants)
         return [
             SystemMessage(self._system("chat", assistants=subjects or "(none at the moment)")),
-            *history_messages(self.prompts, fitting(self.turns, HISTORY_CHARACTERS)),
+            *self._history(),
             HumanMessage(self.question, additional_kwargs={"question": self.question}),
         ]
 
@@ -89,6 +97,10 @@ class MessagePipeline:
         return self.prompts.render(
             name, instructions=self.instructions, language=language, **values
         )
+
+    def _history(self) -> list[BaseMessage]:
+        turns = fitting(self.turns, HISTORY_CHARACTERS)
+        return history_messages(self.prompts, turns, with_tools=self.with_tools)
 
     def _shortened(self) -> list[BaseMessage]:
         """Return the recent turns and the question, long texts without their middle."""
@@ -99,7 +111,11 @@ class MessagePipeline:
 
 
 def history_messages(
-    prompts: Prompts, turns: Sequence[Turn], *, shorten: int | None = None
+    prompts: Prompts,
+    turns: Sequence[Turn],
+    *,
+    shorten: int | None = None,
+    with_tools: bool = False,
 ) -> list[BaseMessage]:
     """Return the turns as pairs of a question and an answer.
 
@@ -108,11 +124,21 @@ def history_messages(
     messages: list[BaseMessage] = []
     for turn in turns:
         answer = turn.answer or prompts.render("unanswered")
-        messages += [
-            HumanMessage(shortened(turn.question, shorten)),
-            AIMessage(shortened(answer, shorten)),
-        ]
+        messages.append(HumanMessage(shortened(turn.question, shorten)))
+        for number, used in enumerate(turn.record.get("tools", []) if with_tools else []):
+            messages += tool_call_message(f"{turn.id}_{number}", used)
+        messages.append(AIMessage(shortened(answer, shorten)))
     return messages
+
+
+def tool_call_message(call_id: str, used: Mapping[str, Any]) -> list[BaseMessage]:
+    """Return the call of a tool and its result, as the turn's record keeps them."""
+    call = {"name": used["name"], "args": used["arguments"], "id": call_id}
+    status = "error" if used["failed"] else "success"
+    return [
+        AIMessage("", tool_calls=[call]),
+        ToolMessage(used["result"], tool_call_id=call_id, status=status),
+    ]
 
 
 def fitting(turns: Sequence[Turn], characters: int) -> Sequence[Turn]:

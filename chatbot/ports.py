@@ -16,6 +16,7 @@ from chatbot.domain import (
     Turn,
 )
 from chatbot.prompts import Prompts
+from chatbot.tools.toolbox import Toolbox
 
 
 class ChatHistory(Protocol):
@@ -114,12 +115,14 @@ class Ports:
     """All that the graph is built on.
 
     `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
+    `toolbox` holds what it may call while it answers.
     """
 
     history: ChatHistory
     knowledge: KnowledgeBase
     model: BaseChatModel
     prompts: Prompts = field(default_factory=Prompts.load)
+    toolbox: Toolbox = field(default_factory=Toolbox)
     limits: Limits = field(default_factory=Limits)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"

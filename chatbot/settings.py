@@ -73,6 +73,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: Url | None = None
     models_file: Path | None = None
+    tools: str = ""
 
     ragflow_api_key: SecretStr | None = None
     ragflow_base_url: Url | None = None

@@ -8,8 +8,17 @@ from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 
-from chatbot.domain import ANONYMOUS, Assistant, Intent, Session, SessionSummary, Turn
+from chatbot.domain import (
+    ANONYMOUS,
+    Assistant,
+    Findings,
+    Intent,
+    Session,
+    SessionSummary,
+    Turn,
+)
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
@@ -27,6 +36,7 @@ class Choices(TypedDict, total=False):
     route: Intent | None
     language: str | None
     instructions: str | None
+    timezone: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +147,16 @@ class Chatbot:
         """
         return await self._ports.knowledge.assistants()
 
+    async def search(
+        self, query: str, *, assistants: Sequence[Assistant], limit: int = 6
+    ) -> Findings:
+        """Return the passages about the query, without asking any model.
+
+        Raises:
+            KnowledgeBaseError: None of the assistants could be asked.
+        """
+        return await self._ports.knowledge.search(query, assistants=assistants, limit=limit)
+
     async def health(self) -> dict[str, str]:
         """Return, for each part that is degraded now, the reason."""
         found = {
@@ -161,17 +181,20 @@ class Chatbot:
 
 
 @asynccontextmanager
-async def open_chatbot(settings: Settings | None = None) -> AsyncIterator[Chatbot]:
+async def open_chatbot(
+    settings: Settings | None = None, *, tools: Sequence[BaseTool] = ()
+) -> AsyncIterator[Chatbot]:
     """Open the chatbot that the settings describe, and close it at the end.
 
-    Without settings they are read from the environment and the `.env` files.
+    Without settings they are read from the environment and the `.env` files. `tools` are
+    offered to the model in its answers.
 
     Raises:
         ConfigurationError: A setting is wrong.
     """
     from chatbot.bootstrap import open_ports  # noqa: PLC0415 - adapters load when they are used
 
-    async with open_ports(settings or Settings.load()) as ports:
+    async with open_ports(settings or Settings.load(), tools) as ports:
         yield Chatbot(ports)
 
 

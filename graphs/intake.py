@@ -1,5 +1,6 @@
 """Checks what a run was given, before anything is done with it."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from graphs.state import Context
 MOST_ASSISTANTS = 20
 LONGEST_NAME = 255
 LONGEST_INSTRUCTIONS = 20_000
+_ZONE = re.compile(r"[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*){0,3}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +28,7 @@ class Choices:
     route: Intent | None = None
     language: str = ""
     instructions: str = ""
+    timezone: str = ""
 
 
 def context_of(runtime: Runtime[Context]) -> Context:
@@ -76,6 +79,7 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
         route=context.route,
         language=_text(context.language, "language", LONGEST_NAME),
         instructions=_text(context.instructions, "instructions", LONGEST_INSTRUCTIONS),
+        timezone=_zone(context.timezone),
     )
 
 
@@ -108,6 +112,14 @@ def clean(text: str) -> str:
         for character in text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if character in "\n\t" or unicodedata.category(character) != "Cc"
     ).strip()
+
+
+def _zone(value: Any) -> str:  # noqa: ANN401 - unchecked until here
+    zone = _text(value, "timezone", LONGEST_NAME)
+    if zone and not _ZONE.fullmatch(zone):
+        message = f"timezone must be an IANA name such as Asia/Shanghai, not {zone!r}."
+        raise InputError(message)
+    return zone
 
 
 def _text(value: Any, name: str, longest: int) -> str:  # noqa: ANN401 - unchecked until here

@@ -14,6 +14,7 @@ from chatbot.knowledge.ranking import rank
 from chatbot.messages import MessagePipeline
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
+from chatbot.tools.clock import current_time_tool
 from graphs.answering import say_notice, stream_answer
 from graphs.intake import choices_of, question_of, session_of
 from graphs.keeping import as_known, log_turn, running
@@ -133,17 +134,24 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
 async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
     """Stream the answer: from the passages, from the conversation, or that it has none."""
     turn, pipeline = running(state), _pipeline(state, runtime, ports)
+    looked_up = _route(state).intent == "knowledge_base"
     turn.send_metadata()
     turn.stage("answering")
-    if _route(state).intent == "general_chat":
-        messages = pipeline.for_chat(state.assistants)
-        message = await stream_answer(turn, ports.model, messages, ())
-    elif state.outcome in {"unavailable", "forbidden"}:
+    if looked_up and state.outcome in {"unavailable", "forbidden"}:
         # Said by us: a model that was told so might still answer from what it believes.
         message = say_notice(turn, pipeline, state.outcome)
     else:
-        messages = pipeline.for_answer(state.query, state.passages)
-        message = await stream_answer(turn, ports.model, messages, state.passages)
+        messages = (
+            pipeline.for_answer(state.query, state.passages)
+            if looked_up
+            else pipeline.for_chat(state.assistants)
+        )
+        toolbox = ports.toolbox
+        if toolbox.tools and (zone := choices_of(runtime).timezone):
+            toolbox = toolbox.replacing(current_time_tool(zone))
+        message = await stream_answer(
+            turn, ports.model, messages, passages=state.passages, toolbox=toolbox
+        )
     turn.finished = True
     describe_trace(model=turn.record.get("model"), degraded=turn.degraded_parts())
     return {"messages": [message]}
@@ -187,6 +195,7 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         turns=state.history,
         instructions=choices.instructions,
         language=choices.language,
+        with_tools=bool(ports.toolbox.tools),
     )
 
 

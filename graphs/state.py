@@ -95,3 +95,6 @@ class Context:
     instructions: Annotated[
         str | None, Field(description="A persona, added to the system prompt.")
     ] = None
+    timezone: Annotated[
+        str | None, Field(description="The user's time zone, such as Asia/Shanghai.")
+    ] = None

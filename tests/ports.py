@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
 from chatbot.domain import Assistant, Findings, Passage
@@ -152,7 +153,7 @@ class ScriptedChatModel(BaseChatModel):
         return ChatGenerationChunk(message=message)
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, Any]:
-        return self.bind(tools=list(tools), **kwargs)
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     def asked(self, number: int) -> str:
         """Return the last message of the n-th prompt."""

@@ -43,6 +43,10 @@ class Bench:
             )
         )
 
+    def asked(self, number: int) -> str:
+        """Return the last message of the n-th prompt."""
+        return self.model.asked(number)
+
     def used_up(self) -> bool:
         return not self.model.script
 

@@ -377,12 +377,10 @@ async def test_tokens_of_router_and_rewriter_stay_inside(bench: Bench) -> None:
         Said(["LEAK"], call=Call("knowledge_base")), Said(["benefits LEAK"]), Said(["ok"])
     )
     graph_input: Any = {"messages": [HumanMessage("benefits")]}
-    tokens = [
-        chunk.content
-        async for chunk, _ in bench.bot.graph.astream(
-            graph_input, context=Context(session_id="s"), stream_mode="messages"
-        )
-    ]
+    stream: Any = bench.bot.graph.astream(
+        graph_input, context=Context(session_id="s"), stream_mode="messages"
+    )
+    tokens = [chunk.content async for chunk, _ in stream]
     assert "".join(str(token) for token in tokens) == "ok"
 
 

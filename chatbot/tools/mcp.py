@@ -1,0 +1,130 @@
+"""Offers the tools of MCP servers, which the TOML file of `MODELS_FILE` names.
+
+[mcp.weather]
+url = "https://tools.example.com/mcp"    # streamable HTTP
+headers = { Authorization = "Bearer ${WEATHER_KEY}" }
+
+[mcp.files]
+command = "uvx"                          # or a program that speaks MCP on stdio
+args = ["mcp-server-files", "/srv/docs"]
+"""
+
+import asyncio
+import logging
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from chatbot.errors import ConfigurationError
+from chatbot.settings import Url
+
+logger = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 15.0
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+class McpServer(BaseModel):
+    """One `[mcp.<name>]` table: an address, or a command. `${NAME}` stands for a variable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: Url | None = None
+    headers: dict[str, str] = {}
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> "McpServer":
+        if (self.url is None) == (self.command is None):
+            message = "needs either url or command"
+            raise ValueError(message)
+        return self
+
+    def connection(self) -> dict[str, Any]:
+        """Return what the MCP client takes."""
+        if self.url is not None:
+            headers = {name: _filled(value) for name, value in self.headers.items()}
+            return {"transport": "streamable_http", "url": self.url, "headers": headers}
+        env = {name: _filled(value) for name, value in self.env.items()}
+        return {
+            "transport": "stdio",
+            "command": self.command,
+            "args": self.args,
+            "env": {**os.environ, **env},
+        }
+
+
+def read_mcp_servers(path: Path) -> Mapping[str, McpServer]:
+    """Return the MCP servers that the file names.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or a table is wrong. Names both.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("mcp", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        message = f"MODELS_FILE={path} cannot be read: {error}"
+        raise ConfigurationError(message) from None
+    if not isinstance(tables, dict):
+        message = f"{path}: MCP servers are written as [mcp.<name>]."
+        raise ConfigurationError(message)
+    servers = {}
+    for name, table in tables.items():
+        try:
+            servers[name] = McpServer.model_validate(table)
+        except ValidationError as error:
+            detail = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in ("mcp", name, *detail["loc"]))
+            message = f"{path}: {where}: {detail['msg'].removeprefix('Value error, ')}"
+            raise ConfigurationError(message) from None
+    return servers
+
+
+async def mcp_tools(servers: Mapping[str, McpServer]) -> Sequence[BaseTool]:
+    """Return the tools of the servers; one that cannot be reached is logged and left out.
+
+    Each call of a tool opens a session of its own, so none is held open between turns.
+    """
+    if not servers:
+        return []
+    # The client brings the whole MCP library, which is slow to import.
+    module = await asyncio.to_thread(__import__, "langchain_mcp_adapters.client", fromlist=[""])
+    connections = {name: server.connection() for name, server in servers.items()}
+    client = module.MultiServerMCPClient(connections)
+
+    async def of(name: str) -> Sequence[BaseTool]:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                tools: Sequence[BaseTool] = await client.get_tools(server_name=name)
+        except Exception as error:  # noqa: BLE001 - whatever a foreign program does wrong
+            logger.warning("the MCP server %s offers no tools: %r", name, _cause(error))
+            return []
+        return tools
+
+    found = await asyncio.gather(*(of(name) for name in servers))
+    return [tool for tools in found for tool in tools]
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the first error inside the groups that the MCP library raises."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _filled(text: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        if (found := os.environ.get(match[1])) is None:
+            message = f"The variable {match[1]}, which an MCP server needs, is not set."
+            raise ConfigurationError(message)
+        return found
+
+    return _VARIABLE.sub(value, text)

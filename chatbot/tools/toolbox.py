@@ -1,0 +1,104 @@
+"""Runs the tools that a model calls: checked, before a deadline, and never fatal."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from chatbot.messages import text_of
+from chatbot.models.tool_calls import ToolCall
+
+logger = logging.getLogger(__name__)
+
+TOOL_SECONDS = 30.0
+RESULT_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What became of a call. `text` is for the model: the result, or what went wrong."""
+
+    call: ToolCall
+    text: str
+    failed: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the call and its result as the turn's record keeps them."""
+        return {
+            "name": self.call.name,
+            "arguments": dict(self.call.arguments),
+            "result": self.text,
+            "failed": self.failed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Toolbox:
+    """Tools by name. A call that cannot be run is told to the model, which may try again."""
+
+    tools: Sequence[BaseTool] = ()
+    seconds: float = TOOL_SECONDS
+    schemas: Mapping[str, Mapping[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read what arguments each tool takes."""
+        functions = [convert_to_openai_tool(tool)["function"] for tool in self.tools]
+        schemas = {each["name"]: each.get("parameters") or {} for each in functions}
+        object.__setattr__(self, "schemas", schemas)
+
+    def adding(self, *tools: BaseTool) -> "Toolbox":
+        """Return a toolbox that also has these tools; a tool that is there goes first."""
+        known = {tool.name for tool in self.tools}
+        fresh = [tool for tool in tools if tool.name not in known]
+        return Toolbox(tools=[*self.tools, *fresh], seconds=self.seconds)
+
+    def replacing(self, tool: BaseTool) -> "Toolbox":
+        """Return a toolbox with this tool in the place of its namesake, if there is one."""
+        tools = [tool if each.name == tool.name else each for each in self.tools]
+        return Toolbox(tools=tools, seconds=self.seconds)
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run one call."""
+        problem = self._problem(call)
+        if problem:
+            return ToolResult(call=call, text=problem, failed=True)
+        tool = next(tool for tool in self.tools if tool.name == call.name)
+        try:
+            async with asyncio.timeout(self.seconds):
+                result = await tool.ainvoke(dict(call.arguments))
+        except TimeoutError:
+            text = f"The tool did not answer within {self.seconds:g} seconds."
+        except Exception as error:  # noqa: BLE001 - a tool is anybody's code, and may fail
+            logger.warning("tool %s failed: %r", call.name, error)
+            text = f"The tool failed: {error}"
+        else:
+            return ToolResult(call=call, text=_text(result))
+        return ToolResult(call=call, text=text, failed=True)
+
+    def _problem(self, call: ToolCall) -> str:
+        """Return why the call cannot be run, in words the model can act on, or ""."""
+        if call.name not in self.schemas:
+            names = ", ".join(self.schemas)
+            return f"There is no tool named {call.name!r}. The tools are: {names}."
+        if call.problem:
+            return f"The arguments could not be read: {call.problem}"
+        validator = Draft202012Validator(self.schemas[call.name])
+        errors = sorted(validator.iter_errors(dict(call.arguments)), key=str)
+        told = [f"{error.json_path}: {error.message}" for error in errors[:5]]
+        return f"The arguments do not fit the tool: {'; '.join(told)}" if told else ""
+
+
+def _text(result: object) -> str:
+    if isinstance(result, list) and all(isinstance(b, dict) and "text" in b for b in result):
+        result = text_of(result)
+    if not isinstance(result, str):
+        result = json.dumps(result, ensure_ascii=False, default=str)
+    if len(result) <= RESULT_CHARACTERS:
+        return result
+    return f"{result[:RESULT_CHARACTERS]} … ({len(result) - RESULT_CHARACTERS} more)"

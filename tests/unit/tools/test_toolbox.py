@@ -1,0 +1,113 @@
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool, tool
+
+from chatbot.models.tool_calls import ToolCall
+from chatbot.tools.clock import current_time_tool
+from chatbot.tools.toolbox import RESULT_CHARACTERS, Toolbox
+
+
+@tool
+async def add(first: int, second: int) -> int:
+    """Add two numbers."""
+    return first + second
+
+
+@tool
+async def fail() -> str:
+    """Fail."""
+    message = "no luck"
+    raise RuntimeError(message)
+
+
+@tool
+async def sleep() -> str:
+    """Sleep for ever."""
+    await asyncio.Event().wait()
+    return ""
+
+
+@tool
+async def tell() -> list[dict[str, str]]:
+    """Tell a lot."""
+    return [{"type": "text", "text": "很长" * RESULT_CHARACTERS}]
+
+
+@tool
+def blocking(word: str) -> dict[str, str]:
+    """Say a word, in code that does not await."""
+    return {"said": word}
+
+
+BOX = Toolbox(tools=[add, fail, sleep, tell, blocking], seconds=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "result"),
+    [
+        pytest.param("add", {"first": 1, "second": 2}, "3", id="a result"),
+        pytest.param("blocking", {"word": "词"}, '{"said": "词"}', id="JSON, readable"),
+    ],
+)
+async def test_a_call_is_run(name: str, arguments: dict[str, Any], result: str) -> None:
+    done = await BOX.run(ToolCall(name=name, arguments=arguments))
+    assert (done.text, done.failed) == (result, False)
+    assert done.as_json()["arguments"] == arguments
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        pytest.param(
+            ToolCall(name="divide"), "no tool named 'divide'.*add, fail", id="unknown"
+        ),
+        pytest.param(ToolCall(name="add", arguments={"first": 1}), "second", id="missing"),
+        pytest.param(
+            ToolCall(name="add", arguments={"first": "one", "second": 2}),
+            r"\$\.first: 'one' is not of type 'integer'",
+            id="wrong type",
+        ),
+        pytest.param(ToolCall(name="add", problem="not JSON"), "not JSON", id="unreadable"),
+        pytest.param(ToolCall(name="fail"), "no luck", id="the tool fails"),
+        pytest.param(ToolCall(name="sleep"), "within 0.1 seconds", id="the tool hangs"),
+    ],
+)
+async def test_what_goes_wrong_is_told_to_the_model(call: ToolCall, told: str) -> None:
+    done = await BOX.run(call)
+    assert done.failed
+    assert re.search(told, done.text)
+
+
+async def test_a_long_result_is_cut() -> None:
+    done = await BOX.run(ToolCall(name="tell"))
+    assert done.text.startswith("很长很长")
+    assert len(done.text) < RESULT_CHARACTERS + 30
+
+
+def test_a_tool_that_is_there_goes_first() -> None:
+    @tool("add")
+    def other(first: int) -> int:
+        """Return the same number."""
+        return first
+
+    assert BOX.adding(other).tools == BOX.tools
+    assert BOX.replacing(other).tools[0] is other
+
+
+@pytest.mark.parametrize(
+    ("zone", "asked", "told"),
+    [
+        pytest.param("", {}, "UTC", id="UTC by default"),
+        pytest.param("Asia/Shanghai", {}, r"UTC\+0800, Asia/Shanghai", id="the user's zone"),
+        pytest.param("", {"timezone": "Asia/Tokyo"}, r"UTC\+0900", id="a zone asked for"),
+        pytest.param("", {"timezone": "Nowhere"}, "no time zone 'Nowhere'", id="no such zone"),
+        pytest.param("", {"timezone": "../../etc/passwd"}, "no time zone", id="a path"),
+    ],
+)
+async def test_the_clock(zone: str, asked: dict[str, str], told: str) -> None:
+    clock: BaseTool = current_time_tool(zone)
+    done = await Toolbox(tools=[clock]).run(ToolCall(name="current_time", arguments=asked))
+    assert re.search(told, done.text)
