@@ -15,6 +15,7 @@ from serving.http.errors import ErrorReply, add_error_handlers
 from serving.http.limits import BodyLimit
 from serving.http.protection import Protection
 from serving.http.running import RunningTurns
+from serving.http.suggestions import SuggestedQuestions
 
 OpenBot = Callable[[Settings | None], AbstractAsyncContextManager[Chatbot]]
 
@@ -42,6 +43,7 @@ def create_app(
         async with open_bot(known) as bot, RunningTurns() as running:
             app.state.bot = bot
             app.state.running = running
+            app.state.suggestions = SuggestedQuestions()
             yield
 
     app = FastAPI(

@@ -1,15 +1,10 @@
 """What can be asked: the assistants, and questions to begin with."""
 
-from typing import Literal
-
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from chatbot.domain import Assistant
-from serving.http.state import Bot
-
-SUGGESTED = 4
-QUESTIONS = {"en": "What can I look up in “{name}”?", "zh": "“{name}”里可以查到什么？"}
+from serving.http.state import Bot, Suggestions
+from serving.http.suggestions import Language, Suggestion
 
 router = APIRouter(prefix="/api", tags=["knowledge"])
 
@@ -26,13 +21,6 @@ class AssistantList(BaseModel):
     """All that can be asked."""
 
     assistants: list[AssistantItem]
-
-
-class Suggestion(BaseModel):
-    """A question to begin with, and the assistant that knows about it."""
-
-    question: str
-    assistant: str
 
 
 class SuggestionList(BaseModel):
@@ -52,12 +40,6 @@ async def list_assistants(bot: Bot) -> AssistantList:
 
 
 @router.get("/suggestions")
-async def suggest(bot: Bot, language: Literal["en", "zh"] = "en") -> SuggestionList:
-    """Suggest questions in the language."""
-    known = await bot.assistants()
-    return SuggestionList(suggestions=[_question(each, language) for each in known[:SUGGESTED]])
-
-
-def _question(assistant: Assistant, language: str) -> Suggestion:
-    question = QUESTIONS[language].format(name=assistant.name)
-    return Suggestion(question=question, assistant=assistant.name)
+async def suggest(bot: Bot, kept: Suggestions, language: Language = "en") -> SuggestionList:
+    """Suggest questions in the language, as far as there are documents in it."""
+    return SuggestionList(suggestions=await kept.of(bot, language))

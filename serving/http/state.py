@@ -6,6 +6,7 @@ from fastapi import Depends, Request
 
 from graphs import Chatbot
 from serving.http.running import RunningTurns
+from serving.http.suggestions import SuggestedQuestions
 
 
 def _bot(request: Request) -> Chatbot:
@@ -18,5 +19,11 @@ def _running(request: Request) -> RunningTurns:
     return running
 
 
+def _suggestions(request: Request) -> SuggestedQuestions:
+    suggestions: SuggestedQuestions = request.app.state.suggestions
+    return suggestions
+
+
 Bot = Annotated[Chatbot, Depends(_bot)]
 Running = Annotated[RunningTurns, Depends(_running)]
+Suggestions = Annotated[SuggestedQuestions, Depends(_suggestions)]

@@ -2,6 +2,7 @@
 
 import { element, icon } from "./dom.js";
 import { label, say, words } from "./language.js";
+import { MarkdownView } from "./markdown/view.js";
 
 const GAP = 8;
 
@@ -24,7 +25,7 @@ export function citationChip(number, citation) {
 /** Return the list of what an answer cites. */
 export function sourceList(citations) {
   const items = citations.map((citation) => {
-    const place = citation.location || citation.assistant;
+    const place = readable(citation.location) || citation.assistant;
     const row = opener(
       { class: "source" },
       citation,
@@ -107,16 +108,19 @@ class Card {
 
   #draw(citation) {
     const { number, document: name, location, assistant, text, score, url } = citation;
-    const place = [assistant, location].filter(Boolean).join(" · ");
+    const place = [assistant, readable(location)].filter(Boolean).join(" · ");
     const close = label(element("button", { class: "quiet", type: "button" }, icon("close")), "close");
     close.addEventListener("click", () => this.close({ refocus: true }));
     const percent = Math.round(Math.min(Math.max(score, 0), 1) * 100);
-    const relevance = element(
-      "span",
-      {},
-      element("meter", { min: 0, max: 100, value: percent, "aria-hidden": "true" }),
-      words("relevance", { percent }),
-    );
+    const share = element("i");
+    share.style.width = `${percent}%`;
+    const meter = element("span", { class: "meter", "aria-hidden": "true" }, share);
+    const relevance = element("span", {}, meter, words("relevance", { percent }));
+    const passage = new MarkdownView({ chip: () => null });
+    passage.show(text);
+    passage.root.classList.add("passage");
+    passage.root.tabIndex = 0;
+    passage.root.dir = "auto";
     return element(
       "section",
       {
@@ -130,7 +134,7 @@ class Card {
         },
       },
       element("header", {}, element("div", {}, element("strong", {}, name), element("small", {}, place)), close),
-      element("blockquote", { tabindex: "0" }, text),
+      passage.root,
       element("footer", {}, relevance, documentLink(url)),
     );
   }
@@ -138,12 +142,14 @@ class Card {
   /** Put the card below what was pointed at, or above where there is more room. */
   #place({ top, bottom, left }) {
     const { width, height } = this.#shown.getBoundingClientRect();
-    const below = bottom + GAP + height <= innerHeight || bottom + innerHeight - top > innerHeight * 2 - 2 * top;
+    const below = bottom + GAP + height <= innerHeight || innerHeight - bottom > top;
     const y = below ? bottom + GAP : top - GAP - height;
     this.#shown.style.left = `${Math.max(GAP, Math.min(left - 24, innerWidth - width - 2 * GAP))}px`;
     this.#shown.style.top = `${Math.max(GAP, Math.min(y, innerHeight - height - GAP))}px`;
   }
 }
+
+const readable = (location) => location?.replaceAll(" > ", " › ");
 
 function documentLink(url) {
   if (!/^https?:\/\//i.test(url ?? "")) return null;

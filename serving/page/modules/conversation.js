@@ -57,7 +57,10 @@ export class Conversation extends EventTarget {
     } catch (error) {
       if (signal.aborted) view.stop();
       else if (error instanceof ServiceError) view.fail({ message: error.message, retry_after: error.retryAfter });
-      else throw error;
+      else {
+        view.fail({ message: say("broken") });
+        console.error(error);
+      }
     } finally {
       this.#stopping = null;
       this.#tell();

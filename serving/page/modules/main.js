@@ -7,13 +7,13 @@ import { element, icon } from "./dom.js";
 import { healthBadge } from "./health.js";
 import { applyLanguage, label, say } from "./language.js";
 import { AssistantPicker } from "./picker.js";
-import { Follower } from "./scrolling.js";
+import { Scroller } from "./scrolling.js";
 import { hideSidebar, showSidebar, Sidebar } from "./sidebar.js";
 import { welcome } from "./welcome.js";
 
 const scroll = document.getElementById("scroll");
 const title = element("h1", { dir: "auto" });
-const follower = new Follower(scroll);
+const scroller = new Scroller(scroll);
 const picker = new AssistantPicker();
 const composer = new Composer({ send: askHere, stop: () => shown.stop(), picker: picker.root });
 // Conversations that are being answered go on while another one is shown.
@@ -36,7 +36,7 @@ async function open(id, { remember = true } = {}) {
   scroll.replaceChildren(conversation.root);
   refresh();
   if (!known) await conversation.load();
-  if (shown === conversation) follower.toEnd();
+  if (shown === conversation) scroller.toLastTurn();
   composer.focus();
 }
 
@@ -65,7 +65,7 @@ function changed(conversation) {
   if (conversation === shown) {
     if (busy) history.replaceState({}, "", `/?session=${encodeURIComponent(id)}`);
     refresh();
-    if (busy) follower.toEnd();
+    if (busy) scroller.toLastTurn();
   }
   sidebar.load();
 }
@@ -100,7 +100,7 @@ function openAddress() {
 
 const menu = label(element("button", { class: "quiet open", type: "button", on: { click: showSidebar } }, icon("menu")), "openSidebar");
 document.getElementById("bar").append(menu, title, healthBadge());
-document.getElementById("dock").append(composer.root);
+document.getElementById("dock").append(scroller.button, composer.root);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") hideSidebar();
 });

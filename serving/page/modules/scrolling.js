@@ -1,22 +1,39 @@
-// Follows a growing answer, unless its reader has scrolled away from the end.
+// Puts a question at the top, so that its answer is read downwards while it grows.
 
-const NEAR = 90;
+import { element, icon } from "./dom.js";
+import { label } from "./language.js";
 
-export class Follower {
-  #following = true;
+const NEAR = 48;
+const ABOVE = 12;
 
+export class Scroller {
   constructor(root) {
     this.root = root;
-    root.addEventListener("scroll", () => {
-      this.#following = root.scrollHeight - root.scrollTop - root.clientHeight < NEAR;
-    }, { passive: true });
-    root.addEventListener("grown", () => {
-      if (this.#following) this.toEnd();
-    });
+    this.button = element("button", { class: "quiet to-end", type: "button", hidden: true }, icon("down"));
+    label(this.button, "toEnd");
+    this.button.addEventListener("click", () => this.#scroll(this.#end));
+    for (const event of ["scroll", "grown"]) root.addEventListener(event, () => this.#update(), { passive: true });
+    new ResizeObserver(() => this.#update()).observe(root);
   }
 
-  toEnd() {
-    this.#following = true;
-    this.root.scrollTop = this.root.scrollHeight;
+  /** Show the last turn from its question on. */
+  toLastTurn() {
+    const last = this.root.querySelector(".turn:last-child");
+    if (!last) return;
+    const away = last.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
+    this.root.scrollTop += away - ABOVE;
+    this.#update();
+  }
+
+  get #end() {
+    return this.root.scrollHeight - this.root.clientHeight;
+  }
+
+  #scroll(top) {
+    this.root.scrollTo({ top, behavior: "smooth" });
+  }
+
+  #update() {
+    this.button.hidden = this.#end - this.root.scrollTop < NEAR;
   }
 }

@@ -45,8 +45,8 @@ export class TurnView {
   /** Show the turn as the history keeps it. */
   static kept(turn, askAgain) {
     const view = new TurnView(turn.question, askAgain);
-    const { intent, reason, enhanced_query, assistants, degraded } = turn;
-    view.#facts = { intent, reason, enhanced_query, assistants, degraded };
+    const { question: original_query, intent, reason, enhanced_query, assistants, degraded } = turn;
+    view.#facts = { original_query, intent, reason, enhanced_query, assistants, degraded };
     view.#usage = turn.usage;
     view.#answer = turn.answer;
     view.#citations = turn.citations;

@@ -10,7 +10,6 @@ export function stageLine({ name, detail }) {
   let told = words("routing");
   if (name === "searching") told = words(detail ? "searching" : "searchingPlain", { detail });
   else if (STAGES.has(name)) told = words(name);
-  told.className = "told";
   return [element("span", { class: "pulse" }), told];
 }
 
@@ -19,15 +18,17 @@ export function routeLine(facts, askAgain) {
   if (!facts.intent) return [];
   const searched = facts.intent === "knowledge_base";
   const told = searched ? searchedWords(facts) : words("chatted");
-  told.className = "told";
   const other = element("button", { class: "plain", type: "button" }, words(searched ? "chatInstead" : "searchInstead"));
   other.addEventListener("click", () => askAgain(searched ? "general_chat" : "knowledge_base"));
   return [icon(searched ? "book" : "talk"), told, other];
 }
 
-function searchedWords({ assistants = [], enhanced_query: query }) {
+/** A question that was searched for as it was asked is not repeated. */
+function searchedWords({ assistants = [], original_query: asked, enhanced_query: query, degraded = [] }) {
+  if (!assistants.length && degraded.some(({ part }) => part === "knowledge")) return words("notSearched");
   const names = assistants.join(say("comma"));
-  return words(names ? "searched" : "searchedAll", { assistants: names, query });
+  const rewritten = query && query !== asked ? "For" : "";
+  return words(names ? `searched${rewritten}` : `searchedAll${rewritten}`, { assistants: names, query });
 }
 
 /** Return the facts behind an answer, as a list. */

@@ -101,7 +101,7 @@ function marked(rest, before, { open, depth }) {
       const spans = readInline(inner.slice(0, end), { depth: depth + 1 });
       return { length: mark.length * 2 + end, span: { type, spans } };
     }
-    if (open && mark !== "*" && mark !== "_") {
+    if (open && (mark.length > 1 || !/[\p{L}\p{N}]/u.test(before))) {
       const text = trimmedMark(inner, mark);
       const spans = readInline(text, { open, depth: depth + 1 });
       return { length: rest.length, span: { type, spans } };

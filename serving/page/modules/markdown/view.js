@@ -4,6 +4,7 @@ import { become, element, icon } from "../dom.js";
 import { label, words } from "../language.js";
 import { readBlocks } from "./blocks.js";
 import { readInline } from "./inline.js";
+import { keepTogether } from "./together.js";
 
 const MARKS = { strong: "strong", stress: "em", gone: "s" };
 
@@ -85,10 +86,16 @@ export class MarkdownView {
   }
 
   #inline(spans) {
+    return this.#spans(keepTogether(spans));
+  }
+
+  #spans(spans) {
     return spans.flatMap((span) => {
       switch (span.type) {
         case "text":
           return span.text;
+        case "together":
+          return element("span", { class: "together" }, this.#spans(span.spans));
         case "break":
           return element("br");
         case "code":
