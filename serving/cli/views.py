@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
+from rich.theme import Theme
 
 from chatbot.events import Event
 from serving.cli.markdown import AnswerMarkdown, newest_lines, split_finished
@@ -15,6 +16,8 @@ from serving.cli.reply import Reply, source_line
 from serving.cli.words import complain, in_one_line, plain
 
 FRAMES_PER_SECOND = 12
+PIPE_WIDTH = 1000
+_THEME = Theme({"markdown.code": "bold", "markdown.code_block": ""})
 _STAGES = {
     "loading": "reading the conversation",
     "routing": "deciding where to look",
@@ -49,7 +52,8 @@ class View(Protocol):
 
 def open_console() -> Console:
     """Return a console on stdout that adds nothing of its own to the text."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH  # lines in a pipe are not broken
+    return Console(highlight=False, markup=False, emoji=False, width=width, theme=_THEME)
 
 
 def view_of_turn(console: Console) -> View:

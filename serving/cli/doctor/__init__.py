@@ -1,0 +1,41 @@
+"""`chatbot doctor`: examines the settings and every service, and says what to do."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+
+from chatbot.errors import ConfigurationError
+from chatbot.settings import Settings
+from serving.cli.doctor.examination import examine_services
+from serving.cli.doctor.findings import Finding
+from serving.cli.doctor.report import print_report
+from serving.cli.doctor.values import Value, values_of
+from serving.cli.logging_to_file import keep_log_aside
+
+
+def examine(*, as_json: bool) -> bool:
+    """Print what was found, and return whether all that is configured works."""
+    values: Sequence[Value] = ()
+    try:
+        settings = Settings.load()
+    except ConfigurationError as error:
+        findings = [
+            Finding("settings", "fail", line, "Correct it where it is set, or remove it.")
+            for line in error.message.splitlines()
+        ]
+    else:
+        keep_log_aside(settings)
+        values = values_of(settings)
+        findings = asyncio.run(examine_services(settings))
+    healthy = all(finding.state != "fail" for finding in findings)
+    if as_json:
+        report = {
+            "ok": healthy,
+            "settings": [value.json() for value in values],
+            "findings": [finding.json() for finding in findings],
+        }
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_report(values, findings)
+    return healthy

@@ -1,0 +1,67 @@
+"""Examines all services side by side, each before a deadline of its own."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Mapping, Sequence
+
+from chatbot.errors import ChatbotError
+from chatbot.settings import Settings
+from serving.cli.doctor.findings import Examination, Finding
+from serving.cli.doctor.history import examine_history
+from serving.cli.doctor.knowledge import examine_knowledge
+from serving.cli.doctor.model import examine_model
+from serving.cli.doctor.surroundings import examine_disk, examine_langsmith, examine_prompts
+
+SECONDS = 5.0
+CLOSING_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+EXAMINATIONS: Mapping[str, Examination] = {
+    "history": examine_history,
+    "knowledge": examine_knowledge,
+    "model": examine_model,
+    "prompts": examine_prompts,
+    "langsmith": examine_langsmith,
+    "disk": examine_disk,
+}
+ADVICE = {
+    "history": "Start MongoDB, or correct MONGODB_URI. Until then conversations are kept here.",
+    "knowledge": "Correct RAGFLOW_BASE_URL and RAGFLOW_API_KEY, or start RAGFlow.",
+    "model": "Correct LLM_MODEL and the address and key of its endpoint.",
+}
+
+
+async def examine_services(settings: Settings) -> list[Finding]:
+    """Return what was found, part after part. Ends in time, whatever is down."""
+    runs = [_examine(part, run, settings) for part, run in EXAMINATIONS.items()]
+    return list(itertools.chain.from_iterable(await asyncio.gather(*runs)))
+
+
+async def _examine(part: str, run: Examination, settings: Settings) -> Sequence[Finding]:
+    found: list[Finding] = []
+
+    def note(finding: Finding) -> None:
+        if finding not in found:
+            found.append(finding)
+
+    def fail(detail: str) -> None:
+        note(Finding(part, "fail", detail, ADVICE.get(part, "")))
+
+    async def examine() -> None:
+        try:
+            await run(settings, note)
+        except ChatbotError as error:
+            fail(error.message)
+        except Exception as error:  # one part must not hide the others
+            logger.exception("the examination of %s failed", part)
+            fail(f"The examination itself failed ({type(error).__name__}); see the log.")
+
+    task = asyncio.create_task(examine())
+    await asyncio.wait({task}, timeout=SECONDS)
+    if not task.done():
+        fail(f"No answer within {SECONDS:g} s.")
+        task.cancel()
+        await asyncio.wait({task}, timeout=CLOSING_SECONDS)
+    return found

@@ -1,0 +1,71 @@
+"""Examines the knowledge base: what there is, and whether a search works."""
+
+import time
+
+from chatbot.bootstrap import open_ports
+from chatbot.ports import KnowledgeBase
+from chatbot.settings import Settings
+from serving.cli.doctor.findings import Finding, Note
+from serving.cli.doctor.parts import KNOWLEDGE, only
+from serving.cli.words import in_one_line
+
+PART = "knowledge"
+LISTED = 5
+
+
+async def examine_knowledge(settings: Settings, note: Note) -> None:
+    """List the assistants and search in all of them."""
+    remote = settings.ragflow_base_url is not None
+    async with open_ports(only(settings, *KNOWLEDGE)) as ports:
+        knowledge = ports.knowledge
+        if reason := await knowledge.check():
+            note(Finding(PART, "fail", reason, _advice(remote=remote)))
+            return
+        if remote:
+            note(Finding(PART, "ok", f"RAGFlow answers at {settings.ragflow_base_url}."))
+        else:
+            folder = settings.path(settings.knowledge_dir)
+            detail = f"RAGFlow is not set: the documents in {folder} are searched."
+            note(Finding(PART, "off", detail))
+            await _tell_skipped(knowledge, note)
+        await _search(knowledge, settings.passages, note, remote=remote)
+
+
+async def _tell_skipped(knowledge: KnowledgeBase, note: Note) -> None:
+    from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase  # noqa: PLC0415
+
+    skipped = await knowledge.skipped() if isinstance(knowledge, LocalKnowledgeBase) else {}
+    for name, reason in list(skipped.items())[:LISTED]:
+        detail = f"{in_one_line(name)} is not searched: {reason}."
+        note(Finding(PART, "warn", detail, "Convert it to Markdown or text, or remove it."))
+    if len(skipped) > LISTED:
+        note(Finding(PART, "warn", f"{len(skipped) - LISTED} more files are not searched."))
+
+
+async def _search(knowledge: KnowledgeBase, limit: int, note: Note, *, remote: bool) -> None:
+    assistants = await knowledge.assistants()
+    names = ", ".join(in_one_line(each.name) for each in assistants[:LISTED])
+    more = f" and {len(assistants) - LISTED} more" if len(assistants) > LISTED else ""
+    if not assistants:
+        note(Finding(PART, "fail", "There is no assistant to ask.", _advice(remote=remote)))
+        return
+    count = f"{len(assistants)} assistant{'s' if len(assistants) > 1 else ''}"
+    note(Finding(PART, "ok", f"{count}: {names}{more}."))
+    began = time.perf_counter()
+    query = assistants[0].description or assistants[0].name
+    found = await knowledge.search(query, assistants=assistants, limit=limit)
+    milliseconds = (time.perf_counter() - began) * 1000
+    for name, reason in found.failures.items():
+        advice = "Look at this assistant in RAGFlow." if remote else ""
+        note(Finding(PART, "warn", f"{in_one_line(name)}: {in_one_line(reason)}", advice))
+    detail = f"A search took {milliseconds:.0f} ms; passages found: {len(found.passages)}."
+    note(Finding(PART, "ok", detail))
+
+
+def _advice(*, remote: bool) -> str:
+    if remote:
+        return (
+            "Check RAGFLOW_BASE_URL (the address of its API, such as http://host:9380) and "
+            "RAGFLOW_API_KEY; in RAGFlow, make a chat assistant with a parsed dataset."
+        )
+    return "Put Markdown or text files into KNOWLEDGE_DIR, one sub-folder for each assistant."

@@ -1,0 +1,93 @@
+"""Examines each endpoint of the model with two short calls."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langsmith import tracing_context
+
+from chatbot.errors import ChatbotError
+from chatbot.models.endpoints import Endpoint, ModelChoice
+from chatbot.models.selection import open_model, select_model
+from chatbot.settings import Settings
+from serving.cli.doctor.findings import Finding, Note
+
+PART = "model"
+QUESTION = "Reply with the single word OK."
+TOOL_QUESTION = "Call the tool `note` with the word OK."
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "note",
+        "description": "Notes a word.",
+        "parameters": {
+            "type": "object",
+            "properties": {"word": {"type": "string"}},
+            "required": ["word"],
+        },
+    },
+}
+
+
+async def examine_model(settings: Settings, note: Note) -> None:
+    """Ask every endpoint for a word and for a tool call."""
+    choice = await asyncio.to_thread(select_model, settings)
+    if choice is None:
+        detail = "No model is set: answers quote the documents word by word."
+        advice = "Set LLM_MODEL and DASHSCOPE_API_KEY, or OPENAI_API_KEY / OPENAI_BASE_URL."
+        note(Finding(PART, "off", detail, advice))
+        return
+    # Not traced: these are no turns of anybody.
+    with tracing_context(enabled=False):
+        await asyncio.gather(*(_examine(each, settings, note) for each in choice.endpoints))
+
+
+async def _examine(endpoint: Endpoint, settings: Settings, note: Note) -> None:
+    try:
+        async with open_model(ModelChoice(endpoints=(endpoint,)), settings) as model:
+            await asyncio.gather(
+                _noted(_stream(model, endpoint.name), endpoint.name, note),
+                _noted(_call_tool(model, endpoint.name), endpoint.name, note),
+            )
+    except ChatbotError as error:
+        note(_failure(endpoint.name, error))
+
+
+async def _noted(examination: Awaitable[Finding], name: str, note: Note) -> None:
+    try:
+        note(await examination)
+    except ChatbotError as error:
+        note(_failure(name, error))
+
+
+async def _stream(model: BaseChatModel, name: str) -> Finding:
+    began = time.perf_counter()
+    first: float | None = None
+    whole: AIMessageChunk | None = None
+    async for chunk in model.astream(QUESTION):
+        if first is None:
+            first = time.perf_counter() - began
+        whole = chunk if whole is None else whole + chunk
+    if first is None or whole is None or not whole.text.strip():
+        return Finding(PART, "fail", f"{name}: the answer was empty.", "Try another model.")
+    reasons = " It reasons first." if whole.additional_kwargs.get("reasoning_content") else ""
+    detail = f"{name}: streams, first token after {first * 1000:.0f} ms.{reasons}"
+    if whole.usage_metadata is None:
+        advice = "Token counts will be missing; the server may need an option for usage."
+        return Finding(PART, "warn", f"{detail} It reports no usage.", advice)
+    return Finding(PART, "ok", detail)
+
+
+async def _call_tool(model: BaseChatModel, name: str) -> Finding:
+    message = await model.bind_tools([TOOL]).ainvoke(TOOL_QUESTION)
+    if any(call["name"] == "note" for call in message.tool_calls):
+        return Finding(PART, "ok", f"{name}: calls tools, so it can choose where to look.")
+    advice = "Use a model with tool calling; until then ROUTE_DEFAULT decides every question."
+    return Finding(PART, "fail", f"{name}: did not call the tool it was given.", advice)
+
+
+def _failure(name: str, error: ChatbotError) -> Finding:
+    advice = "Check LLM_MODEL, and the address and key of the endpoint (or MODELS_FILE)."
+    return Finding(PART, "fail", f"{name}: {error.message}", advice)
