@@ -54,8 +54,7 @@ class Endpoint:
     `provider` is `openai` or `dashscope` for what speaks OpenAI's chat completions, else a
     provider of LangChain's `init_chat_model`. `base_url` is the provider's own where it is
     `None`. `reasoning_opened` declares that the prompt template holds the opening `<think>`.
-    `name` is what people read; without one it is the model's. Abilities are guessed from the
-    model's name where they are not given.
+    `name` is what people read; without one it is the model's.
     """
 
     provider: str
@@ -67,17 +66,26 @@ class Endpoint:
     streaming: bool = True
     reasoning_opened: bool = False
     context_window: int | None = None
-    abilities: frozenset[Ability] | None = None
+    vision: bool | None = None
+    tools: bool = True
+    json_schema: bool = True
 
     def __post_init__(self) -> None:
         """Fill in what follows from the name of the model."""
         if not self.name:
             object.__setattr__(self, "name", self.model)
-        if self.abilities is None:
-            vision: frozenset[Ability] = frozenset(
-                {"vision"} if sees_images(self.model) else ()
-            )
-            object.__setattr__(self, "abilities", vision | {"tools", "json_schema"})
+        if self.vision is None:
+            object.__setattr__(self, "vision", sees_images(self.model))
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can be asked for."""
+        can: Mapping[Ability, bool] = {
+            "vision": bool(self.vision),
+            "tools": self.tools,
+            "json_schema": self.json_schema,
+        }
+        return frozenset(ability for ability, able in can.items() if able)
 
     @property
     def openai_compatible(self) -> bool:

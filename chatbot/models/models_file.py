@@ -15,7 +15,7 @@ context_window = 32768
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from chatbot.errors import ConfigurationError
-from chatbot.models.endpoints import PACKAGES, Ability, Endpoint, for_each_key, sees_images
+from chatbot.models.endpoints import PACKAGES, Endpoint, for_each_key
 from chatbot.settings import Url
 
 MORE = "mcp"  # the other table that this file may hold
@@ -43,7 +43,7 @@ class _EndpointTable(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     model: Annotated[str, Field(min_length=1)]
-    name: str | None = None
+    name: str = ""
     provider: Annotated[str, AfterValidator(_known_provider)] = "openai"
     base_url: Url | None = None
     api_key: SecretStr | None = None
@@ -104,22 +104,7 @@ def _checked(entry: object, where: str) -> _EndpointTable:
 def _endpoints(table: _EndpointTable) -> Sequence[Endpoint]:
     variable = table.api_key_variable
     given = SecretStr(os.environ[variable]) if variable else table.api_key
-    offered: Mapping[Ability, bool] = {
-        "vision": sees_images(table.model) if table.vision is None else table.vision,
-        "tools": table.tools,
-        "json_schema": table.json_schema,
-    }
-    endpoint = Endpoint(
-        name=table.name or table.model,
-        provider=table.provider,
-        model=table.model,
-        base_url=table.base_url,
-        weight=table.weight,
-        streaming=table.streaming,
-        reasoning_opened=table.reasoning_opened,
-        context_window=table.context_window,
-        abilities=frozenset(ability for ability, can in offered.items() if can),
-    )
+    endpoint = Endpoint(**table.model_dump(exclude={"api_key", "api_key_variable"}))
     return for_each_key(endpoint, given, variable or "api_key")
 
 

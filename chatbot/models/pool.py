@@ -240,9 +240,7 @@ def _needs(messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> froze
 
 
 def _able(members: Sequence[Member], needs: frozenset[Ability]) -> list[int]:
-    able = [
-        i for i, member in enumerate(members) if needs <= (member.endpoint.abilities or set())
-    ]
+    able = [i for i, member in enumerate(members) if needs <= member.endpoint.abilities]
     if able:
         return able
     missing = ", ".join(ABILITIES[need] for need in sorted(needs))

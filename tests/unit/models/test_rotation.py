@@ -1,0 +1,126 @@
+"""Turns, rests and probes, on a clock of the test's own."""
+
+from collections import Counter
+
+import pytest
+
+from chatbot.errors import ModelError, ModelFailure
+from chatbot.models.rotation import Rotation
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def failure(kind: ModelFailure, retry_after: float | None = None) -> ModelError:
+    return ModelError(kind, "failed", retry_after=retry_after)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def answer(rotation: Rotation, allowed: set[int]) -> int | None:
+    if (index := rotation.choose(allowed)) is not None:
+        rotation.succeeded(index)
+    return index
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        pytest.param((1, 1, 1), {0: 30, 1: 30, 2: 30}, id="equal"),
+        pytest.param((4, 1, 1), {0: 60, 1: 15, 2: 15}, id="one heavier"),
+    ],
+)
+def test_turns_follow_the_weights(
+    weights: tuple[int, ...], expected: dict[int, int], clock: Clock
+) -> None:
+    rotation = Rotation([(str(i), weight) for i, weight in enumerate(weights)], clock=clock)
+    taken = [answer(rotation, {0, 1, 2}) for _ in range(90)]
+    assert Counter(taken) == expected
+    assert len(set(taken[:6])) == 3  # mixed, not one after the other
+
+
+def test_only_allowed_endpoints_are_chosen(clock: Clock) -> None:
+    rotation = Rotation([("a", 9), ("b", 1)], clock=clock)
+    assert {answer(rotation, {1}) for _ in range(5)} == {1}
+    assert rotation.choose(set()) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        pytest.param(failure("rate_limit"), 60, id="rate limit"),
+        pytest.param(failure("rate_limit", 5), 5, id="rate limit with time"),
+        pytest.param(failure("rate_limit", 0), 1, id="rate limit without any time"),
+        pytest.param(failure("rate_limit", 9999), 600, id="rate limit with too much time"),
+        pytest.param(failure("auth"), 10, id="auth"),
+        pytest.param(failure("connection"), 10, id="connection"),
+        pytest.param(failure("timeout"), 10, id="timeout"),
+        pytest.param(failure("server"), 10, id="server"),
+        pytest.param(failure("server", 30), 30, id="server with time"),
+        pytest.param(failure("protocol"), 10, id="protocol"),
+        pytest.param(failure("interrupted"), 10, id="cut stream"),
+        pytest.param(failure("bad_request"), 0, id="bad request"),
+        pytest.param(failure("context_too_long"), 0, id="too long"),
+        pytest.param(failure("content_filter"), 0, id="filtered"),
+        pytest.param(failure("unsupported"), 0, id="unsupported"),
+    ],
+)
+def test_a_failure_rests_its_endpoint(error: ModelError, seconds: float, clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.failed(0, error)
+    assert rotation.seconds_left({0})[0] == seconds
+    if seconds:
+        clock.now += seconds - 0.1
+        assert rotation.choose({0}) is None
+        assert rotation.states()[0].state == "cooling"
+        clock.now += 0.1
+        assert rotation.states()[0].state == "probing"
+    assert rotation.choose({0}) == 0
+
+
+def test_one_call_alone_tries_an_endpoint_after_its_rest(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.failed(0, failure("server"))
+    clock.now += 10
+    assert rotation.choose({0}) == 0
+    assert rotation.choose({0}) is None
+    assert rotation.probing({0})
+    rotation.succeeded(0)
+    assert [rotation.choose({0}) for _ in range(2)] == [0, 0]
+    assert rotation.states()[0].error is None
+
+
+def test_a_probe_that_was_abandoned_leaves_the_endpoint_to_the_next(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.failed(0, failure("server"))
+    clock.now += 10
+    rotation.choose({0})
+    rotation.abandoned(0)
+    assert rotation.choose({0}) == 0
+
+
+def test_failed_probes_double_the_rest_up_to_a_minute(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rests = []
+    for _ in range(5):
+        assert rotation.choose({0}) == 0
+        rotation.failed(0, failure("timeout"))
+        rests.append(rotation.seconds_left({0})[0])
+        clock.now += rests[-1]
+    assert rests == [10, 20, 40, 60, 60]
+    rotation.choose({0})
+    rotation.succeeded(0)
+    rotation.choose({0})
+    rotation.failed(0, failure("timeout"))
+    assert rotation.seconds_left({0}) == (10, "timeout")
