@@ -1,6 +1,8 @@
 """The connection to MongoDB: its client, its deadlines, and what its failures mean."""
 
 import asyncio
+import logging
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,6 +30,7 @@ TASK_SECONDS = 10.0  # for what people start by hand: clear a session, list, sea
 INDEX_SECONDS = 300.0  # for an index over what a large collection already holds
 
 REFUSED_CODES = {11, 13, 18, 8000}  # unknown user, unauthorised, authentication failed
+_log = logging.getLogger(__name__)
 TRANSIENT = (
     ConnectionFailure,
     ExecutionTimeout,
@@ -43,22 +46,27 @@ def open_client(uri: str) -> Client:
     Raises:
         ConfigurationError: `uri` is not an address of MongoDB.
     """
-    try:
-        return AsyncMongoClient(
-            uri,
-            timeoutMS=900,
-            serverSelectionTimeoutMS=400,
-            connectTimeoutMS=400,
-            maxPoolSize=20,
-            retryWrites=True,
-            journal=True,
-            tz_aware=True,
-            appname="chatbot",
-        )
-    except (PyMongoError, ValueError, TypeError):
-        # The driver's own words may repeat the password.
-        message = "MONGODB_URI is not a usable address: it looks like mongodb://host:27017"
-        raise ConfigurationError(message) from None
+    # The driver's own words, in errors and in warnings, may repeat the password.
+    with warnings.catch_warnings(record=True) as ignored:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            client: Client = AsyncMongoClient(
+                uri,
+                timeoutMS=900,
+                serverSelectionTimeoutMS=400,
+                connectTimeoutMS=400,
+                maxPoolSize=20,
+                retryWrites=True,
+                journal=True,
+                tz_aware=True,
+                appname="chatbot",
+            )
+        except (PyMongoError, ValueError, TypeError):
+            message = "MONGODB_URI is not a usable address: it looks like mongodb://host:27017"
+            raise ConfigurationError(message) from None
+    if ignored:
+        _log.warning("%d options in MONGODB_URI are unknown or wrong: ignored", len(ignored))
+    return client
 
 
 @asynccontextmanager

@@ -2,22 +2,16 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from bson import Int64, ObjectId
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    message_to_dict,
-    messages_from_dict,
-)
+from bson import Int64
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, message_to_dict
 
 from chatbot.domain import Turn
-from chatbot.history.entries import EPOCH, Entry, clean_text, read_record, write_record
+from chatbot.history.entries import Entry, read_record, write_record
 
 Document = dict[str, Any]
 
@@ -55,6 +49,13 @@ def outcome(turn: Turn) -> Document:
     """Return the fields of the question's document that a later save may replace."""
     return {
         "History": _history(HumanMessage(content=turn.question)),
+        **contents(turn),
+    }
+
+
+def contents(turn: Turn) -> Document:
+    """Return the fields that hold the turn itself."""
+    return {
         "text": turn.question,
         "answer": turn.answer,
         "status": turn.status,
@@ -84,21 +85,16 @@ def answer_outcome(turn: Turn) -> Document:
 
 
 def read_entries(documents: Sequence[Document]) -> list[Entry]:
-    """Return the turns that the documents hold, in the same order.
+    """Return the turns that the documents of questions hold, in the same order.
 
-    Documents that LangChain's class wrote become turns as well. One that cannot be read is
-    left out, with a warning.
+    One that cannot be read is left out, with a warning.
     """
-    foreign = [document for document in documents if "turn" not in document]
-    turns = list(_read_foreign(foreign))
-    # They stand before all others, so their places count down from zero.
-    entries = [Entry(turn=turn, seq=2 * (i - len(turns))) for i, turn in enumerate(turns)]
+    entries = []
     for document in documents:
-        if "turn" in document:
-            try:
-                entries.append(_read(document))
-            except (KeyError, TypeError, ValueError):
-                _warn(document)
+        try:
+            entries.append(_read(document))
+        except (KeyError, TypeError, ValueError):
+            _log.warning("message %s cannot be read and is left out", document["_id"])
     return entries
 
 
@@ -112,45 +108,6 @@ def _read(document: Mapping[str, Any]) -> Entry:
         record=read_record(document["record"]),
     )
     return Entry(turn=turn, seq=int(document["seq"]))
-
-
-def _read_foreign(documents: Sequence[Document]) -> Iterator[Turn]:
-    question: Document | None = None
-    texts: tuple[str, list[str]] = ("", [])
-    for document in documents:
-        message = _message(document)
-        if isinstance(message, HumanMessage):
-            if question is not None:
-                yield _foreign_turn(question, *texts)
-            question, texts = document, (clean_text(message.text), [])
-        elif isinstance(message, AIMessage) and message.text and question is not None:
-            texts[1].append(clean_text(message.text))
-    if question is not None:
-        yield _foreign_turn(question, *texts)
-
-
-def _foreign_turn(document: Document, question: str, answers: list[str]) -> Turn:
-    number = document["_id"]
-    started_at = number.generation_time if isinstance(number, ObjectId) else EPOCH
-    return Turn(
-        id=str(number),
-        question=question,
-        answer="\n\n".join(answers),
-        started_at=started_at,
-        status="complete" if answers else "stopped",
-    )
-
-
-def _message(document: Document) -> BaseMessage | None:
-    try:
-        return messages_from_dict([json.loads(document["History"])])[0]
-    except (KeyError, TypeError, ValueError):
-        _warn(document)
-        return None
-
-
-def _warn(document: Document) -> None:
-    _log.warning("message %s of the history cannot be read and is left out", document["_id"])
 
 
 def _history(message: BaseMessage) -> str:

@@ -1,20 +1,16 @@
-"""The indexes of the history in MongoDB, made when first used and changed with the setting."""
+"""What is made ready in MongoDB when the history is first used: indexes, older messages."""
 
 import asyncio
 import logging
 import math
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 from pymongo import ASCENDING, DESCENDING
-from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import OperationFailure
 
 from chatbot.errors import ChatbotError
 from chatbot.history.connection import INDEX_SECONDS, deadline
-
-Collection = AsyncCollection[dict[str, Any]]
+from chatbot.history.mongo_store import Collection, MongoStore
 
 BY_PLACE = [("SessionId", ASCENDING), ("seq", ASCENDING), ("_id", ASCENDING)]
 BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
@@ -26,17 +22,14 @@ LONGEST_EXPIRY = 2**31 - 1  # what MongoDB takes, in seconds
 _log = logging.getLogger(__name__)
 
 
-@dataclass(kw_only=True)
 class Indexes:
-    """The indexes of one database. A turn never waits for them and never fails for them."""
+    """The indexes of a store. A turn never waits for them and never fails for them."""
 
-    sessions: Collection
-    messages: Collection
-    session_life: timedelta
-    message_life: timedelta
-    _task: asyncio.Task[None] | None = field(default=None, init=False)
-    _made: bool = field(default=False, init=False)
-    _next_try: float = field(default=0.0, init=False)
+    def __init__(self, store: MongoStore) -> None:
+        self._store = store
+        self._task: asyncio.Task[None] | None = None
+        self._made = False
+        self._next_try = 0.0
 
     def want(self) -> None:
         """Start to make them, unless they are made, being made, or were just refused.
@@ -55,11 +48,12 @@ class Indexes:
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not make them.
         """
+        store = self._store
         async with deadline(INDEX_SECONDS):
-            await self.sessions.create_index(BY_USER)
-            await _expire(self.sessions, "last_active", self.session_life)
-            await _expire(self.messages, "kept_at", self.message_life)
-            await _order(self.messages)
+            await store.sessions.create_index(BY_USER)
+            await _expire(store.sessions, "last_active", store.life)
+            await _expire(store.messages, "kept_at", store.life + 2 * store.slack)
+            await _order(store.messages)
         self._made = True
 
     async def close(self) -> None:
@@ -73,8 +67,9 @@ class Indexes:
     async def _try(self) -> None:
         try:
             await self.make()
+            await self._store.adopt_all()
         except ChatbotError as error:
-            _log.warning("the indexes of the history could not be made: %s", error.message)
+            _log.warning("MongoDB could not be made ready: %s", error.message)
         finally:
             self._task = None
 

@@ -10,7 +10,7 @@ from chatbot.domain import LoadedHistory, Session, SessionSummary, Turn, checked
 from chatbot.errors import HistoryError
 from chatbot.history import rows
 from chatbot.history.entries import clean_turn
-from chatbot.history.sqlite import SqliteFile
+from chatbot.history.sqlite import BUSY_SECONDS, SqliteFile
 
 SWEEP = timedelta(hours=1)
 
@@ -22,8 +22,14 @@ class LocalChatHistory:
     or by `open`; `close` ends the thread it is used in.
     """
 
-    def __init__(self, path: Path | str, *, ttl_days: float = 30) -> None:
-        self.file = SqliteFile(path)
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        ttl_days: float = 30,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self.file = SqliteFile(path, busy_seconds=busy_seconds)
         self.life = timedelta(days=ttl_days)
         self._next_sweep = datetime.min.replace(tzinfo=UTC)
 

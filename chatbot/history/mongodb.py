@@ -2,32 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from bson import ObjectId
-from pymongo import DESCENDING, UpdateOne
-from pymongo.errors import DuplicateKeyError
+from pymongo import DESCENDING
 
-from chatbot.domain import (
-    ANONYMOUS,
-    LoadedHistory,
-    Session,
-    SessionSummary,
-    Turn,
-    checked_id,
-)
-from chatbot.errors import ChatbotError, HistoryError, InputError
+from chatbot.domain import ANONYMOUS, LoadedHistory, Session, SessionSummary, Turn, checked_id
+from chatbot.errors import ChatbotError, HistoryError
 from chatbot.history import session_documents
+from chatbot.history.adoption import foreign_ids, is_foreign
 from chatbot.history.connection import TASK_SECONDS, Client, deadline
-from chatbot.history.documents import (
-    Document,
-    question_id,
-    read_entries,
-)
+from chatbot.history.documents import Document, question_id, read_entries
 from chatbot.history.entries import (
     Entry,
     Recent,
@@ -37,7 +23,8 @@ from chatbot.history.entries import (
     title_of,
 )
 from chatbot.history.indexes import Indexes
-from chatbot.history.turn_writes import turn_writes
+from chatbot.history.mongo_store import MongoStore
+from chatbot.history.turn_writes import session_writes
 
 QUESTIONS = {"$not": {"$mod": [2, 1]}}  # the places of questions, and documents without one
 NEWEST_FIRST = [("seq", DESCENDING), ("_id", DESCENDING)]
@@ -49,7 +36,7 @@ class MongoChatHistory:
     """Keeps turns in the format of LangChain's class, which can read them in order.
 
     The caller owns `client`. A session goes as a whole, `ttl_days` after its last activity.
-    Documents without a user, which LangChain's class wrote, belong to `owner`.
+    What LangChain's class wrote, without a user, belongs to `owner` and is adopted.
     """
 
     def __init__(
@@ -62,18 +49,13 @@ class MongoChatHistory:
         owner: str = ANONYMOUS,
     ) -> None:
         self._client = client
-        self._messages = client[database][collection]
-        self._sessions = client[database][f"{collection}_sessions"]
-        self._life = timedelta(days=ttl_days)
-        # Messages are stamped anew once in `slack`, so they outlive their session.
-        self._slack = min(timedelta(days=1), self._life)
-        self._owner = owner
-        self._indexes = Indexes(
-            sessions=self._sessions,
-            messages=self._messages,
-            session_life=self._life,
-            message_life=self._life + 2 * self._slack,
+        self._store = MongoStore(
+            sessions=client[database][f"{collection}_sessions"],
+            messages=client[database][collection],
+            life=timedelta(days=ttl_days),
+            owner=owner,
         )
+        self._indexes = Indexes(self._store)
 
     async def close(self) -> None:
         """End what goes on in the background."""
@@ -93,7 +75,7 @@ class MongoChatHistory:
         """See `ChatHistory.check`."""
         try:
             async with deadline():
-                await self._sessions.find_one({"_id": ""}, {"_id": 1})
+                await self._store.sessions.find_one({"_id": ""}, {"_id": 1})
         except ChatbotError as error:
             return error.message
         return ""
@@ -110,23 +92,23 @@ class MongoChatHistory:
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not be read.
         """
-        newest = self._messages.find(self._mine(session) | {"seq": QUESTIONS})
-        newest = newest.sort(NEWEST_FIRST).limit(max(limit, 1))
-        async with deadline():
-            state, documents = await asyncio.gather(self._state(session), newest.to_list())
+        state, documents = await self._newest(session, limit)
         self._indexes.want()
-        entries = read_entries(self._visible(documents, state)[::-1])
+        if any(is_foreign(document) for document in documents):
+            await self._store.adopt(session)
+            state, documents = await self._newest(session, limit)
+        entries = read_entries(self._store.visible(documents, state)[::-1])
         last_seq = int(state["last_seq"]) if state else 0
         return Recent(entries=tuple(entries[-limit:] if limit else ()), last_seq=last_seq)
 
     async def find(self, session: Session, turn_id: str) -> Turn | None:
         """See `ChatHistory.find`."""
-        number = question_id(self._key(session), checked_id(turn_id, "turn id"))
-        numbers = [number, *([ObjectId(turn_id)] if ObjectId.is_valid(turn_id) else [])]
-        found = self._messages.find(self._mine(session) | {"_id": {"$in": numbers}})
+        checked_id(turn_id, "turn id")
         async with deadline():
-            state, documents = await asyncio.gather(self._state(session), found.to_list())
-        entries = read_entries(self._visible(documents, state))
+            state, documents = await asyncio.gather(
+                self._store.state(session), self._named(session, [turn_id])
+            )
+        entries = read_entries(self._store.visible(documents, state))
         return entries[0].turn if entries else None
 
     async def save(self, session: Session, turn: Turn) -> str:
@@ -152,14 +134,13 @@ class MongoChatHistory:
 
         What is left of it, a key and a time, keeps turns away that arrive later.
         """
-        key, mine = self._key(session), self._mine(session)
+        store, mine = self._store, self._store.mine(session)
         async with deadline(TASK_SECONDS):
-            before = await self._state(session)
-            turns = await self._messages.count_documents(mine | self._asked(before))
-            state = await self._upsert(session, session_documents.cleared(session, at=at))
+            before = await store.state(session)
+            turns = await store.messages.count_documents(mine | self._asked(before))
+            state = await store.change(session, session_documents.cleared(session, at=at))
             places = [{"seq": {"$lte": state["cleared_seq"]}}, {"seq": None}]
-            await self._messages.delete_many(mine | {"$or": places})
-        _log.info("session %s cleared", key)
+            await store.messages.delete_many(mine | {"$or": places})
         return turns
 
     async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
@@ -167,121 +148,96 @@ class MongoChatHistory:
         checked_id(user_id, "user id", slash=True)
         if limit < 1:
             return ()
+        store = self._store
         pipeline = session_documents.listing(
-            user_id, since=self._cutoff(), limit=limit, messages=self._messages.name
+            user_id, since=store.cutoff, limit=limit, messages=store.messages.name
         )
         async with deadline(TASK_SECONDS):
-            documents = await (await self._sessions.aggregate(pipeline)).to_list()
+            documents = await (await store.sessions.aggregate(pipeline)).to_list()
+        self._indexes.want()
         return tuple(session_documents.summary(document) for document in documents)
+
+    async def _newest(
+        self, session: Session, limit: int
+    ) -> tuple[Document | None, list[Document]]:
+        newest = self._store.messages.find(self._store.mine(session) | {"seq": QUESTIONS})
+        newest = newest.sort(NEWEST_FIRST).limit(max(limit, 1))
+        async with deadline():
+            return await asyncio.gather(self._store.state(session), newest.to_list())
+
+    async def _named(self, session: Session, turn_ids: Sequence[str]) -> list[Document]:
+        """Return the documents of the questions of these turns."""
+        key = self._store.key(session)
+        numbers: list[object] = [question_id(key, turn_id) for turn_id in turn_ids]
+        for turn_id in turn_ids:
+            numbers += foreign_ids(turn_id)
+        where = self._store.mine(session) | {"_id": {"$in": numbers}}
+        return await self._store.messages.find(where).to_list()
 
     async def _append(
         self, session: Session, entries: Sequence[Entry], *, placed: bool
     ) -> None:
-        key = self._key(session)
-        numbers = [question_id(key, entry.turn.id) for entry in entries]
-        stored = self._messages.find(self._mine(session) | {"_id": {"$in": numbers}})
+        store, key = self._store, self._store.key(session)
         async with deadline():
-            before, documents = await asyncio.gather(
-                self._sessions.find_one({"_id": key}), stored.to_list()
+            before, documents, foreign = await asyncio.gather(
+                store.state(session),
+                self._named(session, [entry.turn.id for entry in entries]),
+                store.messages.find_one(store.mine(session) | {"seq": None}, {"_id": 1}),
             )
             entries = _wanted(entries, before, placed=placed)
             if not entries:
                 return
             now = datetime.now(UTC)
-            opened = session_documents.opened(
+            change = session_documents.opened(
                 session,
                 title=title_of(entries[0].turn.question),
                 places=(entries[0].seq, entries[-1].seq) if placed else None,
                 started_at=entries[0].turn.started_at,
                 now=now,
-                life=self._life,
+                life=store.life,
             )
-            state = await self._upsert(session, opened)
+            state = await store.change(session, change)
             if not placed:
                 entries = [replace(entries[0], seq=int(state["last_seq"]))]
-            known = {entry.turn.id: entry for entry in read_entries(documents)}
-            writes: list[UpdateOne] = []
-            for entry in entries:
-                old = known.get(entry.turn.id)
-                writes += turn_writes(key, session.user_id, entry, old, now)
+            writes = session_writes(key, session.user_id, entries, documents, now)
             if writes:
-                await self._messages.bulk_write(writes)
+                await store.messages.bulk_write(writes)
         self._indexes.want()
-        await self._tend(session, before, state)
-
-    async def _upsert(self, session: Session, pipeline: list[Document]) -> Document:
-        """Change the session's document and return it."""
-        where = {"_id": self._key(session), "user_id": session.user_id}
-        for _ in range(2):  # when two make it at once, one of them finds it the second time
-            with suppress(DuplicateKeyError):
-                state = await self._sessions.find_one_and_update(
-                    where, pipeline, upsert=True, return_document=True
-                )
-                if state is not None:
-                    return state
-        message = f"The session {session.session_id} belongs to another user."
-        raise InputError(message)
+        await self._tend(session, before, state, foreign=foreign is not None)
 
     async def _tend(
-        self, session: Session, before: Mapping[str, Any] | None, state: Document
+        self, session: Session, before: Document | None, state: Document, *, foreign: bool
     ) -> None:
-        """Put off the end of the session's messages, and remove those of an expired one.
+        """Put off the end of the session's messages, remove old ones, adopt foreign ones.
 
-        Neither changes what is read, so a failure is left to the next turn.
+        The turn is kept already, so a failure is left to the next one.
         """
-        mine = self._mine(session)
+        store, mine = self._store, self._store.mine(session)
         now = datetime.now(UTC)
         try:
+            if foreign:
+                await store.adopt(session)
             async with deadline():
-                if before is None or before["last_active"] <= self._cutoff():
+                if not store.is_live(before):
                     gone = {"seq": {"$lte": state["cleared_seq"]}}
-                    await self._messages.delete_many(mine | gone)
-                elif now - state["kept_at"] > self._slack:
+                    await store.messages.delete_many(mine | gone)
+                elif now - state["kept_at"] > store.slack:
                     stamp = {"$set": {"kept_at": now}}
-                    await self._messages.update_many(mine, stamp)
-                    await self._sessions.update_one({"_id": self._key(session)}, stamp)
+                    await store.messages.update_many(mine, stamp)
+                    await store.sessions.update_one({"_id": store.key(session)}, stamp)
         except HistoryError as error:
             _log.warning("session %s could not be tended: %s", session.key, error.message)
 
-    async def _state(self, session: Session) -> Document | None:
-        """Return the session's document as it is, expired or not."""
-        return await self._sessions.find_one({"_id": self._key(session)})
-
-    def _visible(
-        self, documents: Sequence[Document], state: Mapping[str, Any] | None
-    ) -> list[Document]:
-        if state is None:
-            return [document for document in documents if "seq" not in document]
-        if state["last_active"] <= self._cutoff():
-            return []
-        cleared = state["cleared_seq"]
-        return [item for item in documents if "seq" not in item or item["seq"] > cleared]
-
-    def _asked(self, state: Mapping[str, Any] | None) -> Document:
+    def _asked(self, state: Document | None) -> Document:
         """Return the condition for the questions that are shown."""
         foreign: Document = {"seq": None, "History": {"$regex": '^{"type": "human"'}}
-        if state is None:
+        if state is None or not self._store.is_live(state):
             return foreign
-        if state["last_active"] <= self._cutoff():
-            return {"_id": {"$in": []}}
         return {"$or": [foreign, {"seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}]}
-
-    def _cutoff(self) -> datetime:
-        return datetime.now(UTC) - self._life
-
-    def _key(self, session: Session) -> str:
-        if session.user_id == self._owner:
-            return session.session_id
-        return f"{session.user_id} {session.session_id}"
-
-    def _mine(self, session: Session) -> Document:
-        owned = session.user_id == self._owner
-        user: object = {"$in": [session.user_id, None]} if owned else session.user_id
-        return {"SessionId": self._key(session), "user_id": user}
 
 
 def _wanted(
-    entries: Sequence[Entry], state: Mapping[str, Any] | None, *, placed: bool
+    entries: Sequence[Entry], state: Document | None, *, placed: bool
 ) -> Sequence[Entry]:
     """Leave out what was asked before the session was cleared."""
     if state is None:

@@ -105,6 +105,11 @@ class ResilientChatHistory:
         """Close the history."""
         await self.close()
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the primary store is known to be away at the moment."""
+        return bool(self._reason)
+
     async def check(self) -> str:
         """See `ChatHistory.check`."""
         if not self._reason:

@@ -67,8 +67,9 @@ class SqliteFile:
     nor a cancelled one ever stands in the middle of it. Several processes may use one file.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = str(path)
+        self._busy_seconds = busy_seconds
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
@@ -103,7 +104,7 @@ class SqliteFile:
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
         if self._connection is None:
-            self._connection = _open(self.path)
+            self._connection = _open(self.path, self._busy_seconds)
         connection = self._connection
         connection.execute(begin)
         try:
@@ -121,13 +122,13 @@ class SqliteFile:
             self._connection = None
 
 
-def _open(path: str) -> sqlite3.Connection:
+def _open(path: str, busy_seconds: float) -> sqlite3.Connection:
     if path != MEMORY:
         folder = Path(path).parent
         folder.mkdir(parents=True, exist_ok=True)
         Path(path).touch(mode=0o600)  # what people said is for the owner of the process alone
     connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")

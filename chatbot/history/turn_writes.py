@@ -1,29 +1,46 @@
 """The writes that bring a turn into MongoDB, harmless when repeated."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from pymongo import UpdateOne
 
 from chatbot.domain import Turn
 from chatbot.history.documents import (
+    Document,
     answer_document,
     answer_id,
     answer_outcome,
     outcome,
     question_document,
     question_id,
+    read_entries,
 )
 from chatbot.history.entries import Entry, supersedes
 
 
-def turn_writes(
-    key: str, user_id: str, entry: Entry, old: Entry | None, now: datetime
+def session_writes(
+    key: str, user_id: str, entries: Iterable[Entry], stored: Sequence[Document], now: datetime
 ) -> list[UpdateOne]:
-    """Return the writes for the turn, given what is stored of it.
+    """Return the writes for the turns, given the documents of those that are stored.
 
     The question's document alone decides what the turn is; the answer's is there for readers
     of messages. So a turn of which only the first arrived is whole, and is completed here.
     """
+    adopted = {
+        document.get("turn") for document in stored if not isinstance(document["_id"], str)
+    }
+    known = {entry.turn.id: entry for entry in read_entries(stored)}
+    writes: list[UpdateOne] = []
+    for entry in entries:
+        if entry.turn.id not in adopted:
+            writes += _writes(key, user_id, entry, known.get(entry.turn.id), now)
+    return writes
+
+
+def _writes(
+    key: str, user_id: str, entry: Entry, old: Entry | None, now: datetime
+) -> list[UpdateOne]:
     if old is None:
         return _inserts(key, user_id, entry, now)
     placed = Entry(turn=entry.turn, seq=old.seq)

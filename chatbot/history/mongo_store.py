@@ -1,0 +1,132 @@
+"""The two collections in MongoDB, and what in them belongs to a session."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import DuplicateKeyError
+
+from chatbot.domain import Session
+from chatbot.errors import InputError
+from chatbot.history.adoption import adopted, is_foreign
+from chatbot.history.connection import TASK_SECONDS, deadline
+from chatbot.history.documents import Document
+from chatbot.history.entries import title_of
+from chatbot.history.session_documents import opened
+
+Collection = AsyncCollection[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MongoStore:
+    """The collections of sessions and messages, and how long a session lives.
+
+    Messages without a user were written by LangChain's class and belong to `owner`.
+    """
+
+    sessions: Collection
+    messages: Collection
+    life: timedelta
+    owner: str
+
+    @property
+    def slack(self) -> timedelta:
+        """How long messages may go without a new stamp, so that they outlive their session."""
+        return min(timedelta(days=1), self.life)
+
+    @property
+    def cutoff(self) -> datetime:
+        """The last activity of a session that expires now."""
+        return datetime.now(UTC) - self.life
+
+    def key(self, session: Session) -> str:
+        """Return the stored key. The owner's is the plain session id, as LangChain's is."""
+        if session.user_id == self.owner:
+            return session.session_id
+        return f"{session.user_id} {session.session_id}"
+
+    def mine(self, session: Session) -> Document:
+        """Return the condition for the session's messages."""
+        owned = session.user_id == self.owner
+        user: object = {"$in": [session.user_id, None]} if owned else session.user_id
+        return {"SessionId": self.key(session), "user_id": user}
+
+    async def state(self, session: Session) -> Document | None:
+        """Return the session's document, expired or not."""
+        where = {"_id": self.key(session), "user_id": session.user_id}
+        return await self.sessions.find_one(where)
+
+    def is_live(self, state: Document | None) -> bool:
+        """Tell whether there is such a session and it has not expired."""
+        return state is not None and state["last_active"] > self.cutoff
+
+    def visible(self, documents: Sequence[Document], state: Document | None) -> list[Document]:
+        """Return those of the documents that are shown."""
+        if state is None or not self.is_live(state):
+            return []
+        cleared = state["cleared_seq"]
+        return [item for item in documents if not is_foreign(item) and item["seq"] > cleared]
+
+    async def change(self, session: Session, pipeline: list[Document]) -> Document:
+        """Change the session's document, made if need be, and return it.
+
+        Raises:
+            InputError: The key belongs to another user.
+        """
+        where = {"_id": self.key(session), "user_id": session.user_id}
+        for _ in range(2):  # when two make it at once, one of them finds it the second time
+            with suppress(DuplicateKeyError):
+                state = await self.sessions.find_one_and_update(
+                    where, pipeline, upsert=True, return_document=True
+                )
+                if state is not None:
+                    return state
+        message = f"The session {session.session_id} belongs to another user."
+        raise InputError(message)
+
+    async def adopt(self, session: Session) -> None:
+        """Make what LangChain's class wrote in this session ours. Its life begins now.
+
+        Raises:
+            ConfigurationError: The server refuses the user.
+            HistoryError: Not all of it could be written; the next time goes on.
+        """
+        foreign = self.messages.find(self.mine(session) | {"seq": None}).sort("_id")
+        now = datetime.now(UTC)
+        async with deadline(TASK_SECONDS):
+            state, documents = await asyncio.gather(self.state(session), foreign.to_list())
+            last_seq = state["last_seq"] if state else 0
+            entries, writes = adopted(documents, session.user_id, last_seq=last_seq, now=now)
+            if entries:
+                change = opened(
+                    session,
+                    title=title_of(entries[0].turn.question),
+                    places=(entries[0].seq, entries[-1].seq),
+                    started_at=entries[0].turn.started_at,
+                    now=now,
+                    life=self.life,
+                )
+                await self.change(session, change)
+            if writes:
+                await self.messages.bulk_write(writes)
+
+    async def adopt_all(self) -> None:
+        """Make all ours that LangChain's class wrote, session by session.
+
+        Raises:
+            ConfigurationError: The server refuses the user.
+            HistoryError: Not all of it could be written; the next time goes on.
+        """
+        pipeline: list[Document] = [
+            {"$match": {"seq": None, "user_id": None}},
+            {"$group": {"_id": "$SessionId"}},
+        ]
+        async with deadline(TASK_SECONDS):
+            found = await (await self.messages.aggregate(pipeline)).to_list()
+        for group in found:
+            with suppress(InputError):  # an id of a form that nobody can ask for
+                await self.adopt(Session(session_id=group["_id"], user_id=self.owner))

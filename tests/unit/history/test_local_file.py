@@ -1,0 +1,147 @@
+"""A local file that is damaged, unwritable, from the future, or shared."""
+
+import asyncio
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chatbot.domain import Session
+from chatbot.errors import HistoryError
+from chatbot.history.local import LocalChatHistory
+from tests.integration.history.stores import turn
+
+SESSION = Session(session_id="s")
+
+
+def folder_in_the_way(path: Path) -> None:
+    path.mkdir()
+
+
+def file_in_the_way(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.write_text("a file where the folder should be")
+
+
+def not_a_database(path: Path) -> None:
+    path.write_bytes(b"\0not a database" * 1000)
+
+
+def from_the_future(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        pytest.param(folder_in_the_way, "CHATBOT_DATA_DIR", id="a folder has its name"),
+        pytest.param(file_in_the_way, "CHATBOT_DATA_DIR", id="its folder is a file"),
+        pytest.param(not_a_database, "damaged", id="not a database"),
+        pytest.param(from_the_future, "newer version", id="from the future"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_named_with_what_to_do(
+    tmp_path: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    path = tmp_path / "data" / "history.sqlite3"
+    path.parent.mkdir()
+    spoil(path)
+    history = LocalChatHistory(path)
+    with pytest.raises(HistoryError, match=said) as raised:
+        await history.save(SESSION, turn("1"))
+    assert str(path) in raised.value.message
+    assert str(path) in await history.check()
+    await history.close()
+
+
+async def test_a_file_that_another_process_holds_is_given_up_after_a_while(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "history.sqlite3"
+    async with LocalChatHistory(path, busy_seconds=0.1) as history:
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(HistoryError, match="another process"):
+            await history.save(SESSION, turn("1"))
+        holder.close()
+        assert await history.save(SESSION, turn("1")) == ""
+
+
+async def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "history.sqlite3"
+    async with LocalChatHistory(path) as history:
+        await history.save(SESSION, turn("1"))
+        assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_a_history_outlives_its_process_and_may_be_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite3"
+    async with LocalChatHistory(path) as history:
+        await history.save(SESSION, turn("1"))
+    async with LocalChatHistory(path) as history:
+        assert await history.find(SESSION, "1") == turn("1")
+        await history.close()
+        assert await history.find(SESSION, "1") == turn("1")
+
+
+async def test_an_expired_session_is_not_shown_and_begins_anew(tmp_path: Path) -> None:
+    async with LocalChatHistory(tmp_path / "history", ttl_days=0.2 / 86400) as history:
+        await history.save(SESSION, turn("old"))
+        assert len((await history.load(SESSION, limit=9)).turns) == 1
+        await asyncio.sleep(0.21)
+        assert (await history.load(SESSION, limit=9)).turns == ()
+        assert await history.find(SESSION, "old") is None
+        assert await history.sessions("anonymous", limit=9) == ()
+        assert await history.clear(SESSION) == 0
+        await history.save(SESSION, turn("new"))
+        assert [t.id for t in (await history.load(SESSION, limit=9)).turns] == ["new"]
+
+
+async def test_a_cancelled_save_leaves_nothing_half_done(tmp_path: Path) -> None:
+    async with LocalChatHistory(tmp_path / "history") as history:
+        tasks = [asyncio.create_task(history.save(SESSION, turn(str(n)))) for n in range(20)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        kept = {t.id for t in (await history.load(SESSION, limit=99)).turns}
+        assert kept >= {str(n) for n in range(1, 20, 2)}
+
+
+WRITER = """
+import asyncio, sys
+from datetime import UTC, datetime
+from chatbot.domain import Session, Turn
+from chatbot.history.local import LocalChatHistory
+
+async def main(path, name):
+    async with LocalChatHistory(path) as history:
+        for number in range(40):
+            turn = Turn(id=f"{name}-{number}", question="q", started_at=datetime.now(UTC))
+            await history.save(Session(session_id="s"), turn)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_several_processes_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite3"
+    environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
+    writers = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WRITER, str(path), name, env=environment
+        )
+        for name in ("a", "b", "c")
+    ]
+    assert [await writer.wait() for writer in writers] == [0, 0, 0]
+    async with LocalChatHistory(path) as history:
+        ids = [t.id for t in (await history.load(SESSION, limit=999)).turns]
+    for name in ("a", "b", "c"):
+        mine = [i for i in ids if i.startswith(name)]
+        assert mine == [f"{name}-{number}" for number in range(40)]
+    assert len(ids) == 120
