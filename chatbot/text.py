@@ -3,11 +3,17 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import rjieba
 
+from chatbot.stems import stem
+
 Language = Literal["zh", "en"]
+
+LONGEST_WORD = 64
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\uac00-\ud7af"  # Thai, Lao, kana, hangul
@@ -15,7 +21,7 @@ UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\uac00-\ud7af"  # Thai, Lao, kana, hangul
 _SCRIPT = re.compile(
     rf"(?P<han>[{HAN}]+)"
     rf"|(?P<unspaced>[{UNSPACED}]+)"
-    rf"|(?P<latin>(?:(?![{HAN}{UNSPACED}])[^\W_])+(?:[-'.](?:(?![{HAN}{UNSPACED}])[^\W_])+)*)"
+    rf"|(?P<latin>(?:(?![{HAN}{UNSPACED}])[^\W_])+(?:[-'’.](?:(?![{HAN}{UNSPACED}])[^\W_])+)*)"
 )
 _HAN = re.compile(f"[{HAN}]")
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
@@ -28,24 +34,19 @@ _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Za-z]|e\.g|i\.e|cf|ca|vs|etc|approx|no|nos|fig|vol|ch|pp|mr|mrs|ms|dr|st|jr|sr|prof|inc|ltd)\.$",
     re.IGNORECASE,
 )
-_LONG_SUFFIXES = ("ations", "ation", "ating", "ated", "ates", "ate")
-_SUFFIXES = (
-    ("ically", "ic"),
-    ("ments", ""),
-    ("ment", ""),
-    ("ness", ""),
-    ("ings", ""),
-    ("ing", ""),
-    ("ies", "y"),
-    ("ied", "y"),
-    ("edly", ""),
-    ("ed", ""),
-    ("sses", "ss"),
-    ("es", "e"),
-    ("ers", "er"),
-    ("ly", ""),
-)
-_SHORTEST_STEM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word in the form it is compared in, and `surface`, the form it stands in.
+
+    Chinese words carry the part of speech that the segmenter's dictionary gives, numbers and
+    codes "num", words of other scripts "".
+    """
+
+    text: str
+    tag: str
+    surface: str
 
 
 def language(text: str) -> Language:
@@ -71,64 +72,57 @@ def sentences(text: str) -> list[str]:
     return [sentence for part in found if (sentence := part.strip())]
 
 
-def words(text: str) -> Iterator[tuple[str, str]]:
-    """Give each word in the form it is compared in, and its part of speech.
-
-    Chinese words carry the tag of the segmenter's dictionary, numbers and codes "num", words of
-    other scripts "". Punctuation is left out.
-    """
-    for match in _SCRIPT.finditer(_normalized(text)):
+def words(text: str) -> Iterator[Word]:
+    """Give the words of the text in order, without punctuation."""
+    for match in _SCRIPT.finditer(unicodedata.normalize("NFC", text)):
         piece = match.group()
         if match.lastgroup == "han":
-            yield from rjieba.tag(piece, False)  # noqa: FBT003 - no guessed words
+            for word, tag in rjieba.tag(_normalized(piece), False):  # noqa: FBT003 - no guesses
+                yield Word(word, tag, word)
         elif match.lastgroup == "unspaced":
-            for pair in _pairs(piece):
-                yield pair, ""
+            for pair in _pairs(_normalized(piece)):
+                yield Word(pair, "", pair)
         else:
-            yield _latin(piece)
+            yield Word(*_latin(_normalized(piece[:LONGEST_WORD])), piece)
 
 
-def subwords(word: str) -> list[str]:
+@lru_cache(maxsize=50_000)
+def subwords(word: str) -> tuple[str, ...]:
     """Return the shorter words inside a word, which make it findable by a part of it."""
     if _HAN.match(word):
-        parts = {*rjieba.cut_for_search(word, False)}  # noqa: FBT003 - no guessed words
-        parts.update(word if len(word) > 1 else ())
-        return sorted(parts - {word})
+        if len(word) == 1:
+            return ()
+        parts = {*rjieba.cut_for_search(word, False), *word}  # noqa: FBT003 - no guesses
+        return tuple(sorted(parts - {word}))
     if "-" in word or "." in word:
-        return [stem(part) for part in re.split(r"[-.]", word) if part]
-    return []
+        return tuple(stem(part) for part in re.split(r"[-.]", word) if part)
+    return ()
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words and subwords of the text, as they are indexed."""
+    """Return the words and subwords of the text, as they are indexed.
+
+    Two Chinese characters that are words of their own and stand together count as a word too,
+    because the dictionary does not know all there are.
+    """
     found = []
-    for word, _ in words(text):
-        found.append(word)
-        found.extend(subwords(word))
+    before = ""
+    for word in words(text):
+        found.append(word.text)
+        found.extend(subwords(word.text))
+        single = word.text if is_character(word.text) else ""
+        if before and single:
+            found.append(before + single)
+        before = single
     return found
 
 
-def stem(word: str) -> str:
-    """Return an English word without its inflection, so that its forms are found together."""
-    if not word.isascii() or not word.isalpha() or len(word) <= _SHORTEST_STEM:
-        return word
-    for suffix in _LONG_SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) > _SHORTEST_STEM:
-            return word.removesuffix(suffix)
-    for suffix, replacement in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
-            word = word.removesuffix(suffix) + replacement
-            break
-    else:
-        if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-            word = word[:-1]
-    if len(word) > _SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "aeioulsz":
-        word = word[:-1]
-    if len(word) > _SHORTEST_STEM and word.endswith(("e", "i", "y")):
-        word = word[:-1]
-    return word
+def is_character(word: str) -> bool:
+    """Return whether the word is a single Chinese character."""
+    return len(word) == 1 and bool(_HAN.match(word))
 
 
+@lru_cache(maxsize=50_000)
 def _normalized(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     if plain.isascii():

@@ -151,11 +151,10 @@ class ExtractiveChatModel(BaseChatModel):
         *before, question = _questions(messages)
         properties = offered[LOOK_UP].get("parameters", {}).get("properties", {})
         allowed = properties.get("assistants", {}).get("items", {}).get("enum")
-        decision = await self._dialogue.decide(before, question)
+        decision = await self._dialogue.decide(before, question, allowed)
         if not decision.knowledge and CHAT in offered:
             return CHAT, {}
-        names = [name for name in decision.assistants if not allowed or name in allowed]
-        arguments: dict[str, Any] = {"assistants": names}
+        arguments: dict[str, Any] = {"assistants": list(decision.assistants)}
         if "question" in properties:
             arguments["question"] = decision.question
         return LOOK_UP, arguments

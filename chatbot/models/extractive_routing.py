@@ -1,20 +1,25 @@
 """Reads a conversation by what the knowledge base finds: the route and the whole question."""
 
 import asyncio
+import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.ports import KnowledgeBase
+from chatbot.relevance import Analysis, analysis, features
 from chatbot.terms import Term, coverage, terms
-from chatbot.text import tokens
+from chatbot.text import language, words
 
-TURNS = 4  # of the conversation that a follow-up may go back
-_LOOKED_AT = 6
-_REMEMBERED = 512
-_LONGEST_SUBJECT = 120
+TURNS = 4  # how far back a follow-up may go
+LOOKED_AT = 6  # passages of each search
+
+_REMEMBERED = 1024
+_SUBJECT_WEIGHT = 0.4  # of a word that can name a subject
+_SUBJECT_WORDS = 6
+_ABOUT = 0.5  # the share of a subject that a passage about it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,75 +31,204 @@ class Decision:
     assistants: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the searches tell about a question, alone and after what was asked before.
+
+    `alone` and `joined` are the best relevances for the question and for the earlier subject
+    with the question; `covered_alone` and `covered_joined` the best shares of the question in
+    one passage, there in passages about the subject. `known` and `unknown` are the weights of
+    its words that such a passage has and lacks, `gain` is what the question adds to the
+    relevance of the subject, `asks` whether it has the form of a question.
+    """
+
+    alone: float
+    joined: float
+    covered_alone: float
+    covered_joined: float
+    weight: float
+    gain: float
+    asks: bool
+
+    @property
+    def knowledge(self) -> float:
+        """The probability that a question after others needs the knowledge base."""
+        known = max(self.covered_alone, self.covered_joined)
+        return _logistic(
+            -2.1
+            + 0.8 * self.alone
+            + 0.8 * self.joined
+            + 1.9 * self.covered_joined
+            + 3.3 * min(2.0, self.weight * known)
+            - 1.3 * min(2.0, self.weight * (1 - known))
+            + 2.2 * self.gain
+            + 1.4 * self.asks
+        )
+
+    @property
+    def follow_up(self) -> float:
+        """The probability that it goes on with the earlier subject."""
+        return _logistic(
+            4.3
+            - 2.2 * self.alone
+            - 0.5 * self.covered_alone
+            + 3.6 * self.covered_joined
+            - 2.4 * min(2.0, self.weight)
+        )
+
+
+FIRST_IS_KNOWLEDGE = 0.38  # the relevance from which a first question is looked up
+KNOWLEDGE = 0.5
+FOLLOW_UP = 0.4
+
+
 class Dialogue:
-    """Decides with searches of `knowledge_base` on the question and on what it may go on with."""
+    """Decides with searches on the question and on the earlier subject with the question."""
 
     def __init__(self, knowledge_base: KnowledgeBase) -> None:
         self._knowledge_base = knowledge_base
-        self._found: OrderedDict[str, tuple[Passage, ...]] = OrderedDict()
+        self._contexts: OrderedDict[tuple[object, ...], str] = OrderedDict()
 
-    async def decide(self, before: Sequence[str], question: str) -> Decision:
-        """Return what to do with the question after what was asked before."""
-        try:
-            available = await self._knowledge_base.assistants()
-        except KnowledgeBaseError:
-            available = ()
-        context = ""
-        for earlier in before[-TURNS:]:
-            decision = await self._step(context, earlier, available)
-            context = decision.question if decision.knowledge else context
-        return await self._step(context, question, available)
-
-    async def _step(
-        self, context: str, question: str, available: Sequence[Assistant]
+    async def decide(
+        self, before: Sequence[str], question: str, allowed: Collection[str] | None = None
     ) -> Decision:
-        asked = terms(question)
-        alone = await self._search(question, available)
-        alone_score = _best(alone)
-        alone_cover = max((coverage(asked, _words(each)) for each in alone), default=0.0)
-        if context:
-            subject = _subject(context, asked)
-            joined_question = f"{subject} {question}"
-            joined = await self._search(joined_question, available)
-            about = terms(context)
-            cover = max(
-                (
-                    coverage(asked, _words(each))
-                    for each in joined
-                    if coverage(about, _words(each)) > 0.3
-                ),
-                default=0.0,
-            )
-            if joined and cover >= 0.5 and cover >= alone_cover - 0.1:
-                return Decision(True, joined_question, _names(joined))
-        if alone_score >= 0.4:
-            return Decision(True, question, _names(alone))
-        return Decision(False, question)
+        """Return what to do with the question after what was asked before.
 
-    async def _search(self, query: str, available: Sequence[Assistant]) -> tuple[Passage, ...]:
+        `allowed` names the assistants that may be searched, by default all of them.
+        """
         try:
-            found = await self._knowledge_base.search(
-                query, assistants=available, limit=_LOOKED_AT
-            )
+            every = await self._knowledge_base.assistants()
+            available = [each for each in every if allowed is None or each.name in allowed]
+            searches = _Searches(self._knowledge_base, available)
+            context = ""
+            for earlier in before[-TURNS:]:
+                context = await self._context(searches, context, earlier)
+            return await _decide(searches, context, question)
         except KnowledgeBaseError:
-            return ()
-        return tuple(found.passages)
+            # Whether it holds something about this cannot be told: the look-up says so.
+            return Decision(knowledge=True, question=question)
+
+    async def _context(self, searches: "_Searches", context: str, earlier: str) -> str:
+        """Return the standalone question that stands after an earlier turn."""
+        key = (searches.names, context, earlier)
+        if key not in self._contexts:
+            decision = await _decide(searches, context, earlier)
+            self._contexts[key] = decision.question if decision.knowledge else context
+            if len(self._contexts) > _REMEMBERED:
+                self._contexts.popitem(last=False)
+        self._contexts.move_to_end(key)
+        return self._contexts[key]
 
 
-def _best(passages: Sequence[Passage]) -> float:
-    return max((each.score for each in passages), default=0.0)
+class _Searches:
+    """The searches of one decision, each made once."""
+
+    def __init__(self, knowledge_base: KnowledgeBase, available: Sequence[Assistant]) -> None:
+        self._knowledge_base = knowledge_base
+        self._available = available
+        self._found: dict[str, Sequence[Passage]] = {}
+        self.names = tuple(each.name for each in available)
+
+    async def __call__(self, query: str) -> Sequence[Passage]:
+        if query not in self._found:
+            findings = await self._knowledge_base.search(
+                query, assistants=self._available, limit=LOOKED_AT
+            )
+            self._found[query] = findings.passages
+        return self._found[query]
 
 
-def _words(passage: Passage) -> frozenset[str]:
-    return frozenset(tokens(f"{passage.document}\n{passage.location}\n{passage.text}"))
+async def _decide(searches: _Searches, context: str, question: str) -> Decision:
+    if not context:
+        alone = await searches(question)
+        found = await asyncio.to_thread(_best, terms(question), alone)
+        return Decision(found >= FIRST_IS_KNOWLEDGE, question, _names(alone))
+    alone, about = await asyncio.gather(searches(question), searches(context))
+    subject = await asyncio.to_thread(_subject, context, about)
+    whole = _joined(subject, question)
+    joined = await searches(whole)
+    signals = await asyncio.to_thread(_signals, question, subject, whole, alone, joined)
+    if signals.knowledge < KNOWLEDGE:
+        return Decision(knowledge=False, question=question)
+    if signals.follow_up >= FOLLOW_UP and joined:
+        return Decision(knowledge=True, question=whole, assistants=_names(joined))
+    return Decision(knowledge=True, question=question, assistants=_names(alone))
+
+
+def _signals(
+    question: str,
+    subject: str,
+    whole: str,
+    alone: Sequence[Passage],
+    joined: Sequence[Passage],
+) -> Signals:
+    asked, about = terms(question), terms(subject)
+    found = [_analysis(passage) for passage in joined]
+    near = [each for each in found if coverage(about, each.everything) >= _ABOUT]
+    best = _best(terms(whole), joined)
+    return Signals(
+        alone=_best(asked, alone),
+        joined=best,
+        covered_alone=_covered(asked, [_analysis(passage) for passage in alone]),
+        covered_joined=_covered(asked, near),
+        weight=sum(term.weight for term in asked),
+        gain=best - max((features(about, each).relevance for each in found), default=0.0),
+        asks=_asks(question),
+    )
+
+
+def _subject(context: str, about: Sequence[Passage]) -> str:
+    """Return the words of the context that name its subject: those that stand in headings."""
+    headings = [_analysis(passage).heading for passage in about[:2]]
+    named = [
+        term.surface
+        for term in terms(context)
+        if term.weight > _SUBJECT_WEIGHT
+        and any(term.presence(heading) > _ABOUT for heading in headings)
+    ]
+    return " ".join(named[:_SUBJECT_WORDS]) or context
+
+
+def _joined(subject: str, question: str) -> str:
+    colon = "：" if language(question) == "zh" else ": "
+    return f"{subject}{colon}{question}"
+
+
+def _best(asked: Sequence[Term], passages: Sequence[Passage]) -> float:
+    """Return the relevance of the best passage, by its words or by its own score.
+
+    The score of another knowledge base is a similarity, which is high for unrelated texts too.
+    """
+    return max(
+        (
+            max(features(asked, _analysis(passage)).relevance, 2 * passage.score - 1)
+            for passage in passages
+        ),
+        default=0.0,
+    )
+
+
+def _covered(asked: Sequence[Term], passages: Sequence[Analysis]) -> float:
+    return max((coverage(asked, passage.everything) for passage in passages), default=0.0)
+
+
+def _analysis(passage: Passage) -> Analysis:
+    return analysis(passage.text, f"{passage.document}\n{passage.location}")
 
 
 def _names(passages: Sequence[Passage]) -> tuple[str, ...]:
-    best = _best(passages)
-    near = [each.assistant for each in passages if each.score >= 0.6 * best]
+    """Return the assistants that the best passages come from, at most three."""
+    best = max((passage.score for passage in passages), default=0.0)
+    near = (each.assistant for each in passages if each.score >= 0.6 * best)
     return tuple(dict.fromkeys(near))[:3]
 
 
-def _subject(context: str, asked: Sequence[Term]) -> str:
-    """Return the words of the context that name what it was about."""
-    return context
+def _asks(question: str) -> bool:
+    """Return whether it ends with a question mark or has a modal particle."""
+    return question.rstrip().endswith(("?", "？")) or any(
+        word.tag.startswith("y") for word in words(question[-40:])
+    )
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))

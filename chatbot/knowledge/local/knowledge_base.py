@@ -1,6 +1,7 @@
 """The embedded knowledge base: searches a folder of documents and notices its changes."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,14 +12,19 @@ import numpy as np
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.local.refresh import Snapshot, refresh
-from chatbot.knowledge.local.relevance import THRESHOLD, analysis, features, score
 from chatbot.knowledge.local.storage import Storage
-from chatbot.terms import terms
+from chatbot.relevance import analysis, features
+from chatbot.terms import Term, terms
+from chatbot.text import language
 
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
 CANDIDATES = 40
-_PART_WEIGHT = 0.3
+THRESHOLD = 0.15  # a passage of less relevance is not about the question
+
+_PART = 0.3  # how much a part of a word counts when passages are ranked
+_RANK = 2.3  # what being first by BM25 adds to a passage's order
+_LANGUAGE = 1.0  # what being in the question's language adds
 
 
 class LocalKnowledgeBase:
@@ -105,24 +111,33 @@ class LocalKnowledgeBase:
 def _search(
     snapshot: Snapshot, query: str, assistants: set[str], limit: int
 ) -> tuple[Passage, ...]:
+    """Rank the passages with BM25, then the best of them by how they match the question."""
     index = snapshot.index
     question = terms(query)
-    weights: dict[str, float] = {}
-    for term in question:
-        weights[term.text] = max(weights.get(term.text, 0.0), term.weight)
-        for part in term.parts:
-            weights[part] = max(weights.get(part, 0.0), term.weight * _PART_WEIGHT)
-    ranks = index.rank(weights)
+    asked_in = language(query)
+    ranks = index.rank(_weighted(question))
     ranks[~snapshot.belongs_to(assistants)] = 0
     count = min(CANDIDATES, index.size)
     best = np.argpartition(-ranks, count - 1)[:count] if count else ()
-    frequencies = [index.frequency(term.text) for term in question]
+    highest = max((ranks[each] for each in best), default=0.0)
     found = []
     for number in (int(each) for each in best if ranks[each] > 0):
+        piece = index.piece(number)
         name = snapshot.document(number).name.rsplit("/", 1)[-1]
-        taken = analysis(index.piece(number), name)
-        value = score(features(question, taken, frequencies))
-        if value >= THRESHOLD:
-            found.append((value, float(ranks[number]), -number))
+        match = features(question, analysis(piece.text, f"{name}\n{piece.location}"))
+        if match.relevance >= THRESHOLD:
+            order = match.logit + _RANK * float(ranks[number] / highest)
+            order += _LANGUAGE if language(piece.text) == asked_in else 0.0
+            found.append((order, -number, match.relevance))
     found.sort(reverse=True)
-    return tuple(snapshot.passage(-number, value) for value, _, number in found[:limit])
+    return tuple(snapshot.passage(-number, score) for _, number, score in found[:limit])
+
+
+def _weighted(question: Sequence[Term]) -> dict[str, float]:
+    """Return the words to rank by, parts of words with less weight than whole ones."""
+    weights: dict[str, float] = {}
+    for term in question:
+        for word, weight in ((term.text, 1.0), *term.parts):
+            value = math.sqrt(min(term.weight, weight)) * (1 if word == term.text else _PART)
+            weights[word] = max(weights.get(word, 0.0), value)
+    return weights
