@@ -41,14 +41,20 @@ class RagflowServer(Loopback):
         self.completions = Completions(self)
         self.documents = Documents(self)
         self._faults: list[tuple[str, Fault, int | None]] = []
+        change = "PUT" if version == "0.22" else "PATCH"
         self._routes: list[tuple[str, re.Pattern[str], Route]] = [
             (method, re.compile(pattern), route)
             for method, pattern, route in [
                 ("GET", r"/chats", self._list_chats),
                 ("POST", r"/chats", self._create_chat),
+                (
+                    change,
+                    r"/chats/(?P<chat>\w+)",
+                    self._change_chat,
+                ),
                 ("GET", r"/datasets", self._list_datasets),
                 ("POST", r"/datasets", self._create_dataset),
-                ("POST", r"/retrieval", self._retrieve),
+                ("POST", r"/retrieval", self.retrieve),
                 *self.documents.routes(),
                 *self.completions.routes(),
             ]
@@ -126,6 +132,13 @@ class RagflowServer(Loopback):
             self.chats.insert(0, chat)
             await reply.json({"code": 0, "data": chat_row(chat, self.version, self.datasets)})
 
+    async def _change_chat(
+        self, request: Request, reply: Reply, ids: Mapping[str, str]
+    ) -> None:
+        (chat,) = (each for each in self.chats if each.id == ids["chat"])
+        chat.dataset_ids = request.json()["dataset_ids"]
+        await reply.json({"code": 0, "data": chat_row(chat, self.version, self.datasets)})
+
     async def _list_datasets(
         self, request: Request, reply: Reply, _: Mapping[str, str]
     ) -> None:
@@ -151,7 +164,7 @@ class RagflowServer(Loopback):
         self.datasets[dataset.id] = dataset
         await reply.json({"code": 0, "data": dataset_row(dataset)})
 
-    async def _retrieve(self, request: Request, reply: Reply, _: Mapping[str, str]) -> None:
+    async def retrieve(self, request: Request, reply: Reply, _: Mapping[str, str]) -> None:
         body = request.json()
         ids = body.get("dataset_ids")
         if not ids:

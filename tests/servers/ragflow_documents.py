@@ -18,18 +18,21 @@ UNSUPPORTED = "This type of file has not been supported yet!"
 class Documents:
     """Parses in two steps, one each time the documents are listed.
 
-    `broken` maps the name of a document to the message that its parsing fails with.
+    `broken` maps the name of a document to the message that its parsing fails with; `stuck`
+    parsing never ends.
     """
 
     def __init__(self, server: "RagflowServer") -> None:
         self._server = server
         self.broken: dict[str, str] = {}
+        self.stuck = False
 
     def routes(self) -> "list[tuple[str, str, Route]]":
         documents = r"/datasets/(?P<dataset>\w+)/documents"
         return [
             ("POST", documents, self._upload),
-            ("GET", documents, self._list),
+            ("GET", documents, self.list_documents),
+            ("DELETE", documents, self._delete),
             ("GET", documents + r"/(?P<document>\w+)", self._download),
             ("POST", r"/datasets/(?P<dataset>\w+)/chunks", self._parse),
         ]
@@ -59,7 +62,9 @@ class Documents:
             rows.append(document_row(dataset, document, self._server.version))
         await reply.json({"code": 0, "data": rows})
 
-    async def _list(self, request: Request, reply: Reply, ids: Mapping[str, str]) -> None:
+    async def list_documents(
+        self, request: Request, reply: Reply, ids: Mapping[str, str]
+    ) -> None:
         if (dataset := await self._dataset(reply, ids)) is None:
             return
         documents = dataset.documents
@@ -71,7 +76,7 @@ class Documents:
                     await reply.json({"code": 102, "message": message})
                     return
         for document in documents:
-            if document.run == "RUNNING":
+            if document.run == "RUNNING" and not self.stuck:
                 self._advance(document)
         number = int(request.query.get("page", ["1"])[0])
         size = int(request.query.get("page_size", ["30"])[0])
@@ -80,6 +85,13 @@ class Documents:
             for each in documents[(number - 1) * size : number * size]
         ]
         await reply.json({"code": 0, "data": {"total": len(documents), "docs": rows}})
+
+    async def _delete(self, request: Request, reply: Reply, ids: Mapping[str, str]) -> None:
+        if (dataset := await self._dataset(reply, ids)) is None:
+            return
+        unwanted = request.json().get("ids") or []
+        dataset.documents = [each for each in dataset.documents if each.id not in unwanted]
+        await reply.json({"code": 0})
 
     def _advance(self, document: Document) -> None:
         if document.progress < 0.5:

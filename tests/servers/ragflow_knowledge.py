@@ -54,6 +54,7 @@ class Document:
     run: str = "DONE"
     progress: float = 1.0
     message: str = ""
+    created: int = 4 * CREATED  # far in the future: no file of a test is newer
     id: str = ""
 
     def __post_init__(self) -> None:

@@ -95,6 +95,7 @@ def document_row(dataset: Dataset, document: Document, version: str) -> dict[str
         "chunk_count": len(document.chunks) if document.run == "DONE" else 0,
         "token_count": 0,
         "size": len(document.blob),
+        "create_time": document.created,
         "status": "1",
     }
 

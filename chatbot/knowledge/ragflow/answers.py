@@ -9,9 +9,9 @@ from ragflow_sdk import Chat, Session
 from chatbot.citations import CitationFilter
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.knowledge.fusion import fuse
-from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.completion import Piece, pieces
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
+from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase, gravest
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
@@ -75,8 +75,7 @@ class RagflowAnswers:
         chat = Chat(self._transport, {"id": assistant.id})
         name = " ".join(question.split())[:SESSION_NAME_LENGTH] or assistant.name
         envelope = await self._transport.fetch(lambda: chat.create_session(name=name))
-        row = envelope.get("data")
-        session_id = wire.text(row.get("id")) if isinstance(row, dict) else ""
+        session_id = text(row_of(envelope.get("data")).get("id"))
         if not session_id:
             reason = "a session without an id"
             raise unusable(reason)
@@ -104,25 +103,25 @@ class RagflowAnswers:
         self, assistant: Assistant, question: str
     ) -> list[Passage] | RagflowError:
         """Return the answer as a passage, then what it refers to, the cited ones first."""
-        text = ""
+        said = ""
         passages: Sequence[Passage] = ()
         try:
             async with aclosing(self.stream(question, assistant)) as stream:
                 async for piece in stream:
-                    text = piece.text if piece.replaces else text + piece.text
+                    said = piece.text if piece.replaces else said + piece.text
                     passages = piece.passages or passages
         except RagflowError as error:
             return error
-        if not passages or not text.strip():
+        if not passages or not said.strip():
             return []
         checked = CitationFilter(passages, first=0)
-        checked.feed(text)
+        checked.feed(said)
         checked.finish()
         cited = [passages[citation.number - 1] for citation in checked.cited]
         unmarked = CitationFilter(())
         answer = Passage(
             id=f"answer {assistant.id}",
-            text=unmarked.feed(text) + unmarked.finish(),
+            text=unmarked.feed(said) + unmarked.finish(),
             document=assistant.name,
             document_id="",
             assistant=assistant.name,

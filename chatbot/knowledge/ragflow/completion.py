@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from chatbot.domain import Passage
-from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.chunks import read_passages
 from chatbot.knowledge.ragflow.connection import Connection, parsed
 from chatbot.knowledge.ragflow.errors import (
     SUCCESS,
@@ -119,7 +119,7 @@ class Completion:
         found = self._answer(answer, data) if isinstance(answer, str) else []
         if data.get("start_to_think") is True or data.get("end_to_think") is True:
             self._thinking = data.get("start_to_think") is True
-        if passages := wire.passages(data.get("reference"), self._assistant):
+        if passages := read_passages(data.get("reference"), self._assistant):
             found.append(Piece(passages=passages))
         return found
 

@@ -7,6 +7,7 @@ from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.ragflow.cache import Renewed
+from chatbot.knowledge.ragflow.documents import SourceFile, source_file
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
 from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
@@ -62,6 +63,16 @@ class RagflowKnowledgeBase:
             passages=_merged(answers, limit),
             failures=_failures(zip(asked, results, strict=True)),
         )
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        """Return the file behind a citation, if it belongs to one of the assistants.
+
+        Raises:
+            KnowledgeBaseError: RAGFlow could not be asked, or does not give the file.
+        """
+        listing = await self._listing.get()
+        datasets = [each for chat in listing.chats.values() for each in chat.dataset_ids]
+        return await source_file(self._transport, datasets, document_id)
 
     async def check(self) -> str:
         """See `KnowledgeBase.check`."""

@@ -1,12 +1,13 @@
 """The assistants and datasets there are, through all pages of the lists."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chatbot.domain import Assistant
-from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.errors import RagflowError
+from chatbot.knowledge.ragflow.fields import Row, text
 from chatbot.knowledge.ragflow.request import Call
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
@@ -47,43 +48,66 @@ async def load_listing(transport: RagflowTransport) -> Listing:
     """Read both lists. Without the datasets the assistants can still be used.
 
     Raises:
-        KnowledgeBaseError: The assistants could not be listed.
+        RagflowError: The assistants could not be listed.
     """
-    datasets = asyncio.create_task(_datasets(transport))
+    loading = asyncio.create_task(_datasets_if_possible(transport))
     try:
-        rows = await _rows(
-            transport,
-            lambda page: lambda: transport.list_chats(page=page, page_size=wire.PAGE_SIZE),
-            key="chats",
+        return Listing(
+            chats={chat.id: chat for chat in await chats(transport)},
+            datasets={dataset.id: dataset for dataset in await loading},
         )
-        chats = [chat for row in rows if (chat := wire.chat(row))]
-        return Listing(chats={chat.id: chat for chat in chats}, datasets=await datasets)
     finally:
-        datasets.cancel()
+        loading.cancel()
 
 
-async def _datasets(transport: RagflowTransport) -> Mapping[str, wire.Dataset]:
+async def chats(transport: RagflowTransport) -> Sequence[wire.Chat]:
+    """Return all assistants.
+
+    Raises:
+        RagflowError: They could not be listed.
+    """
+    rows = await rows_of_all_pages(
+        transport,
+        lambda page: lambda: transport.list_chats(page=page, page_size=wire.PAGE_SIZE),
+        key="chats",
+    )
+    return [chat for row in rows if (chat := wire.chat(row))]
+
+
+async def datasets(transport: RagflowTransport) -> Sequence[wire.Dataset]:
+    """Return all datasets.
+
+    Raises:
+        RagflowError: They could not be listed.
+    """
+    rows = await rows_of_all_pages(
+        transport,
+        lambda page: lambda: transport.list_datasets(page=page, page_size=wire.PAGE_SIZE),
+        key="datasets",
+    )
+    return [dataset for row in rows if (dataset := wire.dataset(row))]
+
+
+async def _datasets_if_possible(transport: RagflowTransport) -> Sequence[wire.Dataset]:
     try:
-        rows = await _rows(
-            transport,
-            lambda page: lambda: transport.list_datasets(page=page, page_size=wire.PAGE_SIZE),
-            key="datasets",
-        )
-    except KnowledgeBaseError:
-        return {}
-    datasets = [dataset for row in rows if (dataset := wire.dataset(row))]
-    return {dataset.id: dataset for dataset in datasets}
+        return await datasets(transport)
+    except RagflowError:
+        return []
 
 
-async def _rows(
+async def rows_of_all_pages(
     transport: RagflowTransport, call: Callable[[int], Call], key: str
-) -> list[wire.Row]:
-    """Read page after page, until one is short or brings nothing that is new."""
-    rows: dict[str, wire.Row] = {}
+) -> list[Row]:
+    """Read page after page, until one is short or brings nothing that is new.
+
+    Raises:
+        RagflowError: A page could not be read.
+    """
+    rows: dict[str, Row] = {}
     for number in range(1, LAST_PAGE + 1):
         page = wire.page(await transport.fetch(call(number)), key)
         before = len(rows)
-        rows |= {wire.text(row.get("id")): row for row in page.rows}
+        rows |= {text(row.get("id")): row for row in page.rows}
         complete = page.total is not None and len(rows) >= page.total
         short = page.total is None and len(page.rows) < wire.PAGE_SIZE
         if complete or short or len(rows) == before:

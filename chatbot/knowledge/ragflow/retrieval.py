@@ -7,6 +7,7 @@ from typing import Any
 
 from chatbot.domain import Passage
 from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.chunks import read_passages
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing
 from chatbot.knowledge.ragflow.request import Request, described
@@ -58,7 +59,7 @@ class Retrieval:
             envelope = await self.transport.fetch(self._request(dataset_ids))
         except RagflowError as error:
             return await self._search_rest(dataset_ids, model, error)
-        passages = wire.passages(envelope.get("data"), self.chat.name)
+        passages = read_passages(envelope.get("data"), self.chat.name)
         yardstick = (model, self.chat.vector_similarity_weight, self.chat.rerank_id)
         return [Answer(passages=passages[: self.chat.top_n], yardstick=yardstick)]
 

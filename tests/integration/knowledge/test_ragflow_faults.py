@@ -147,7 +147,7 @@ async def test_one_assistant_that_fails_is_named_and_the_others_answer() -> None
         if request.json()["dataset_ids"] == walden:
             await reply.json({"code": 102, "message": "`documents` should be a list"})
         else:
-            await server._retrieve(request, reply, {})  # noqa: SLF001 - the server as it is
+            await server.retrieve(request, reply, {})
 
     with RagflowServer() as server:
         server.fail("/retrieval", fail_for_walden)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.knowledge.ragflow import wire
+from chatbot.knowledge.ragflow.chunks import read_passages
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -24,7 +25,7 @@ def chunk(**more: Any) -> dict[str, Any]:
 
 
 def read(**more: Any) -> Any:
-    (passage,) = wire.passages({"chunks": [chunk(**more)]}, "A")
+    (passage,) = read_passages({"chunks": [chunk(**more)]}, "A")
     return passage
 
 
@@ -102,18 +103,18 @@ def test_only_web_addresses_open_a_document(fields: dict[str, Any], url: str | N
 @pytest.mark.parametrize("as_dict", [False, True], ids=["list", "dict"])
 def test_chunks_have_several_shapes(row: dict[str, Any], as_dict: bool) -> None:
     chunks: Any = {"c": row} if as_dict else [row]
-    (passage,) = wire.passages({"chunks": chunks}, "A")
+    (passage,) = read_passages({"chunks": chunks}, "A")
     assert (passage.id, passage.text, passage.document_id) == ("c", "t", "d")
     assert (passage.document, passage.assistant) == ("n", "A")
 
 
 def test_a_chunk_without_text_is_no_passage() -> None:
-    assert wire.passages({"chunks": [{"id": "c"}, None, "x", chunk(content=" ")]}, "A") == []
+    assert read_passages({"chunks": [{"id": "c"}, None, "x", chunk(content=" ")]}, "A") == []
 
 
 def test_a_chunk_without_id_gets_one_of_its_own() -> None:
     chunks = [{"content": "a"}, {"content": "b"}, {"content": "a"}]
-    first, second, third = wire.passages({"chunks": chunks}, "A")
+    first, second, third = read_passages({"chunks": chunks}, "A")
     assert first.id == third.id != second.id
 
 
@@ -128,7 +129,7 @@ def test_a_weight_for_words_is_turned_into_one_for_vectors() -> None:
 @settings(max_examples=40, deadline=None)
 @given(JSON | ROWS | st.fixed_dictionaries({"data": JSON | ROWS, "chunks": st.lists(ROWS)}))
 def test_no_reply_breaks_the_reader(value: Any) -> None:
-    for passage in wire.passages(value, "A"):
+    for passage in read_passages(value, "A"):
         assert 0 <= passage.score <= 1
     if isinstance(value, dict):
         wire.chat(value)
