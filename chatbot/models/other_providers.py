@@ -69,10 +69,17 @@ class OtherProviderModel(StreamedModel):
         stream = self.inner._astream(messages, **self._of_provider(options))  # noqa: SLF001 - one run in the trace
         silent: AIMessageChunk | None = None  # what only counts tokens joins what follows it
         finished = False
+        model_name = None
         try:
             while (generation := await self._next(stream, timer)) is not None:
-                chunk = _like_ours(generation)
-                finished = finished or "finish_reason" in chunk.response_metadata
+                chunk, metadata = _like_ours(generation)
+                model_name = metadata.get("model_name") or metadata.get("model") or model_name
+                if (reason := _finish_reason(metadata)) and not finished:
+                    finished = True
+                    chunk.response_metadata = {
+                        "finish_reason": reason,
+                        "model_name": model_name or self.name_for_people,
+                    }
                 chunk = chunk if silent is None else silent + chunk
                 if not _says_something(chunk):
                     silent = chunk
@@ -146,7 +153,8 @@ def open_other_provider(
     return OtherProviderModel(inner=inner, limits=limits, name_for_people=endpoint.name)
 
 
-def _like_ours(generation: ChatGenerationChunk) -> AIMessageChunk:
+def _like_ours(generation: ChatGenerationChunk) -> tuple[AIMessageChunk, Mapping[str, Any]]:
+    """Return a chunk of ours and what the provider tells about the answer."""
     message = generation.message
     metadata = {**(generation.generation_info or {}), **message.response_metadata}
     extra: dict[str, Any] = {}
@@ -170,8 +178,7 @@ def _like_ours(generation: ChatGenerationChunk) -> AIMessageChunk:
         ]
     if isinstance(message, AIMessage):
         chunk.usage_metadata = message.usage_metadata
-    chunk.response_metadata = _metadata(metadata)
-    return chunk
+    return chunk, metadata
 
 
 def _texts(blocks: Sequence[str | dict[Any, Any]]) -> tuple[str, str]:
@@ -187,16 +194,12 @@ def _texts(blocks: Sequence[str | dict[Any, Any]]) -> tuple[str, str]:
     return text, reasoning
 
 
-def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
-    reason = reason or metadata.get("done_reason")
-    result: dict[str, Any] = {}
-    if reason:
-        name = str(reason).rpartition(".")[2].lower()
-        result["finish_reason"] = _REASONS.get(name, name)
-        if model := metadata.get("model_name") or metadata.get("model"):
-            result["model_name"] = model
-    return result
+def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
+    for name in ("finish_reason", "stop_reason", "done_reason"):
+        if reason := metadata.get(name):
+            word = str(reason).rpartition(".")[2].lower()
+            return _REASONS.get(word, word)
+    return None
 
 
 def _says_something(chunk: AIMessageChunk) -> bool:

@@ -179,6 +179,7 @@ class _Call:
             endpoint=self._names[index],
             kind=error.kind,
             retry_after=error.retry_after,
+            cause=type(error.__cause__).__name__ if error.__cause__ else None,
         )
 
     def labelled(self, chunk: AIMessageChunk, index: int) -> AIMessageChunk:
