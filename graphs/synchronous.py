@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar, Unpack
@@ -25,14 +25,16 @@ class SyncChatbot:
         self._bot = bot
         self._loop = loop
 
-    def stream(self, question: str, **choices: Unpack[Choices]) -> Iterator[Event]:
+    def stream(self, question: str, **choices: Unpack[Choices]) -> Generator[Event, None, None]:
         """See `Chatbot.stream`. Leaving the loop early stops the answer."""
         events = self._bot.stream(question, **choices)
+        # After Ctrl-C the step that was cancelled still keeps the turn; closing waits for it.
+        alone = asyncio.Lock()
         try:
-            while (event := self._run(_next(events))) is not None:
+            while (event := self._run(_next(events, alone))) is not None:
                 yield event
         finally:
-            self._run(events.aclose())
+            self._run(_end(events, alone))
 
     def ask(self, question: str, **choices: Unpack[Choices]) -> Answer:
         """See `Chatbot.ask`."""
@@ -86,8 +88,14 @@ async def _close(opened: Any) -> None:  # noqa: ANN401 - contextlib's own, unnam
     await asyncio.get_running_loop().shutdown_default_executor()
 
 
-async def _next(events: Any) -> Event | None:  # noqa: ANN401 - an async generator of events
-    return await anext(events, None)
+async def _next(events: AsyncGenerator[Event, None], alone: asyncio.Lock) -> Event | None:
+    async with alone:
+        return await anext(events, None)
+
+
+async def _end(events: AsyncGenerator[Event, None], alone: asyncio.Lock) -> None:
+    async with alone:
+        await events.aclose()
 
 
 def _wait(future: "Future[Result]") -> Result:

@@ -1,12 +1,9 @@
 """`chatbot chat`: a conversation in the terminal."""
 
-from collections.abc import Generator
 from contextlib import closing
-from typing import cast
 
 from chatbot.domain import Session
 from chatbot.errors import ChatbotError
-from chatbot.events import Event
 from chatbot.settings import Settings
 from graphs.conversation import Choices
 from graphs.synchronous import SyncChatbot, open_chatbot_sync
@@ -75,7 +72,7 @@ def answer(conversation: Conversation, question: str) -> None:
         choices: Choices = {**conversation.choices, "session_id": conversation.session_id}
         events = conversation.bot.stream(question, **choices)
         try:
-            with closing(cast("Generator[Event, None, None]", events)):
+            with closing(events):
                 for event in events:
                     view.show(event)
         except KeyboardInterrupt:
