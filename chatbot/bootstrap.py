@@ -9,8 +9,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from chatbot.errors import ConfigurationError
+from chatbot.leases.local import LocalLeases
+from chatbot.leases.resilient import ResilientLeases
+from chatbot.leases.sweeping import Sweeper
 from chatbot.models.selection import open_model, select_model
-from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports
+from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports, SessionLeases
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
 from chatbot.tools.clock import current_time_tool
@@ -34,18 +37,21 @@ async def open_ports(
         prompts = await asyncio.to_thread(Prompts.load, folder)
         knowledge = await _knowledge(settings, stack)
         model = await _model(settings, stack, knowledge)
-        history = await _history(settings, stack)
+        history, leases = await _history(settings, stack)
+        await stack.enter_async_context(Sweeper(history, leases))
         toolbox = Toolbox()
         if select_model(settings) is not None:  # the extractive model calls none
             toolbox = Toolbox(tools=tools).adding(*await _tools(settings))
         yield Ports(
             history=history,
+            leases=leases,
             knowledge=knowledge,
             model=model,
             prompts=prompts,
             toolbox=toolbox,
             limits=Limits(
                 turn_seconds=settings.turn_timeout_seconds,
+                wait_seconds=settings.session_wait_seconds,
                 router_seconds=settings.router_timeout_seconds,
                 knowledge_seconds=settings.knowledge_timeout_seconds,
                 history_turns=settings.history_turns,
@@ -56,28 +62,36 @@ async def open_ports(
         )
 
 
-async def _history(settings: Settings, stack: AsyncExitStack) -> ChatHistory:
+async def _history(
+    settings: Settings, stack: AsyncExitStack
+) -> tuple[ChatHistory, SessionLeases]:
     await _load("chatbot.history.local")
     from chatbot.history.local import LocalChatHistory
 
-    file = settings.path(settings.chatbot_data_dir) / "history.sqlite3"
-    local = LocalChatHistory(file, ttl_days=settings.session_ttl_days)
+    data_dir = settings.path(settings.chatbot_data_dir)
+    local = LocalChatHistory(data_dir / "history.sqlite3", ttl_days=settings.session_ttl_days)
+    local_leases = LocalLeases(data_dir / "leases.sqlite3")
+    stack.push_async_callback(local_leases.close)
     if settings.mongodb_uri is None:
-        return await stack.enter_async_context(local)
+        return await stack.enter_async_context(local), local_leases
     await _load("chatbot.history.connection", "chatbot.history.mongodb")
     from chatbot.history.connection import open_client
     from chatbot.history.mongodb import MongoChatHistory
     from chatbot.history.resilient import ResilientChatHistory
+    from chatbot.leases.mongodb import MongoLeases
 
     client = open_client(settings.mongodb_uri.get_secret_value())
     stack.push_async_callback(client.close)
+    database, collection = settings.mongodb_db, settings.mongodb_collection
     primary = MongoChatHistory(
         client,
-        database=settings.mongodb_db,
-        collection=settings.mongodb_collection,
+        database=database,
+        collection=collection,
         ttl_days=settings.session_ttl_days,
     )
-    return await stack.enter_async_context(ResilientChatHistory(primary, local))
+    history = await stack.enter_async_context(ResilientChatHistory(primary, local))
+    leases = MongoLeases(client, database=database, collection=collection)
+    return history, ResilientLeases(leases, local_leases, away=lambda: history.is_away)
 
 
 async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase:

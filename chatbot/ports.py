@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from langchain_core.language_models import BaseChatModel
@@ -11,6 +12,7 @@ from chatbot.domain import (
     Findings,
     Intent,
     LoadedHistory,
+    Match,
     Session,
     SessionSummary,
     Turn,
@@ -70,6 +72,101 @@ class ChatHistory(Protocol):
         ...
 
 
+class SessionStore(ChatHistory, Protocol):
+    """The conversations as people keep them: paged, named, searched, taken along.
+
+    Every method raises `HistoryError` if neither the store nor its fallback can do it.
+    """
+
+    async def sessions(
+        self, user_id: str, *, limit: int, before: datetime | None = None
+    ) -> Sequence[SessionSummary]:
+        """Return the user's sessions, the most recently active first.
+
+        `before` is the last activity of the last session on the page before.
+        """
+        ...
+
+    async def summary(self, session: Session) -> SessionSummary | None:
+        """Return the session as a list shows it, or nothing if it has no turns."""
+        ...
+
+    async def turns(self, session: Session) -> Sequence[Turn]:
+        """Return all turns of the session, oldest first."""
+        ...
+
+    async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
+        """Return the user's turns that have all words of the text, the newest first."""
+        ...
+
+    async def rename(self, session: Session, title: str) -> bool:
+        """Give the session another title and tell whether there is such a session.
+
+        Raises:
+            InputError: The title has no words.
+        """
+        ...
+
+    async def restore(self, session: Session, title: str, turns: Sequence[Turn]) -> None:
+        """Keep the turns at the end of the session, even if it was cleared after they began."""
+        ...
+
+    async def forget_user(self, user_id: str) -> int:
+        """Forget all sessions of the user and return how many there were."""
+        ...
+
+
+class SessionLeases(Protocol):
+    """Who answers in a session: one turn at a time, also across processes.
+
+    A lease expires a few seconds after it was last renewed, so a process that dies frees its
+    sessions. It holds the turn in progress with the answer so far.
+    """
+
+    async def claim(self, session: Session, turn: Turn) -> Turn | None:
+        """Take the session for `turn`; return what a holder that died left unfinished.
+
+        A turn that holds the session already keeps it.
+
+        Raises:
+            BusyError: Another turn is being answered.
+            HistoryError: The store could not be asked.
+        """
+        ...
+
+    async def renew(self, session: Session, turn: Turn) -> bool:
+        """Note the answer so far; tell whether the turn still holds the session.
+
+        Raises:
+            HistoryError: The store could not be asked.
+        """
+        ...
+
+    async def release(self, session: Session, turn_id: str) -> None:
+        """Free the session, if this turn holds it.
+
+        Raises:
+            HistoryError: The store could not be asked; the lease expires by itself.
+        """
+        ...
+
+    async def running(self, session: Session) -> Turn | None:
+        """Return the turn that is being answered, with its answer so far.
+
+        Raises:
+            HistoryError: The store could not be asked.
+        """
+        ...
+
+    async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
+        """Return at most `limit` turns whose holder died, to be kept and then released.
+
+        Raises:
+            HistoryError: The store could not be asked.
+        """
+        ...
+
+
 class KnowledgeBase(Protocol):
     """Documents that can be searched, in parts that are called assistants."""
 
@@ -104,6 +201,7 @@ class Limits:
     """How much a turn may use. Times are in seconds."""
 
     turn_seconds: float = 120
+    wait_seconds: float = 20
     router_seconds: float = 15
     knowledge_seconds: float = 15
     history_turns: int = 20
@@ -115,12 +213,14 @@ class Ports:
     """All that the graph is built on.
 
     `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
-    `toolbox` holds what it may call while it answers.
+    `toolbox` holds what it may call while it answers. Without `leases` two turns of one session
+    may run at once.
     """
 
     history: ChatHistory
     knowledge: KnowledgeBase
     model: BaseChatModel
+    leases: SessionLeases | None = None
     prompts: Prompts = field(default_factory=Prompts.load)
     toolbox: Toolbox = field(default_factory=Toolbox)
     limits: Limits = field(default_factory=Limits)

@@ -82,6 +82,7 @@ class Settings(BaseSettings):
     route_default: Intent = "general_chat"
 
     turn_timeout_seconds: Seconds = 120
+    session_wait_seconds: Seconds = 20
     router_timeout_seconds: Seconds = 15
     knowledge_timeout_seconds: Seconds = 15
     first_token_timeout_seconds: Seconds = 30

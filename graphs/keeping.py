@@ -83,6 +83,8 @@ async def _save(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> Non
             await history.save(turn.session, turn.kept_as(status))
     except (ChatbotError, TimeoutError) as error:
         logger.error("turn %s was not saved: %s", turn.id, error)  # noqa: TRY400 - no bug
+    finally:
+        await turn.let_go()
 
 
 async def _before_deadline(turn: LiveTurn, work: Awaitable[ChatUpdate]) -> ChatUpdate:

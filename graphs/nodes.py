@@ -17,7 +17,8 @@ from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
 from graphs.answering import say_notice, stream_answer
 from graphs.intake import choices_of, question_of, session_of
-from graphs.keeping import as_known, log_turn, running
+from graphs.keeping import as_known, keep, log_turn, running
+from graphs.leasing import Lease
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
@@ -34,31 +35,33 @@ async def load_history(
 
     A run that is executed again after its turn was completed gives the kept answer.
     """
-    execution = runtime.execution_info
-    turn_id = (execution and execution.run_id) or str(uuid.uuid4())
+    turn = None
     try:
-        choices_of(runtime)
-        turn = LiveTurn(
-            session=session_of(runtime, ports.default_session_id),
-            turn_id=turn_id,
-            question=question_of(state.messages),
-            emit=runtime.stream_writer,
-            deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
-        )
+        turn = _begin(state, runtime, ports)
         with turn.timed("load_history"):
+            await _hold_session(turn, ports)
             loaded = await _loaded(turn, ports)
+    except asyncio.CancelledError:
+        if turn is not None:
+            await keep(ports.history, turn, "stopped")
+        raise
     except Exception as error:
         known = as_known(error)
-        runtime.stream_writer({"type": "metadata", "data": {"turn_id": turn_id}})
+        if turn is not None:
+            await turn.let_go()
+            turn.send_metadata()
+        else:
+            runtime.stream_writer({"type": "metadata", "data": {"turn_id": None}})
         runtime.stream_writer({"type": "error", "data": error_data(known)})
         raise known from error
     session = turn.session
     trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
     turn.note(trace_id=trace_id or None)
-    if (done := _completed(loaded, turn_id)) is not None:
+    if (done := _completed(loaded, turn.id)) is not None:
+        await turn.let_go()
         turn.replay(done)
-        return {"turn": turn, "messages": [AIMessage(done.answer, id=f"{turn_id}-answer")]}
-    return {"turn": turn, "history": [kept for kept in loaded.turns if kept.id != turn_id]}
+        return {"turn": turn, "messages": [AIMessage(done.answer, id=f"{turn.id}-answer")]}
+    return {"turn": turn, "history": [kept for kept in loaded.turns if kept.id != turn.id]}
 
 
 async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
@@ -166,9 +169,29 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
             turn.degrade("history", reason)
     except HistoryError as error:
         turn.degrade("history", f"This turn could not be kept: {error.message}")
+    await turn.let_go()
     turn.close()
     log_turn(turn, "complete")
     return {}
+
+
+def _begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
+    choices_of(runtime)
+    execution = runtime.execution_info
+    return LiveTurn(
+        session=session_of(runtime, ports.default_session_id),
+        turn_id=(execution and execution.run_id) or str(uuid.uuid4()),
+        question=question_of(state.messages),
+        emit=runtime.stream_writer,
+        deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
+    )
+
+
+async def _hold_session(turn: LiveTurn, ports: Ports) -> None:
+    if ports.leases is not None:
+        lease = Lease(turn, ports.leases, ports.history)
+        await lease.take(ports.limits.wait_seconds)
+        turn.let_go = lease.end
 
 
 async def _loaded(turn: LiveTurn, ports: Ports) -> LoadedHistory:

@@ -1,7 +1,7 @@
 """One turn while it is worked on: what was said so far, and what is noted of it."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,8 @@ Emit = Callable[[Mapping[str, Any]], None]
 class LiveTurn:
     """The turn in progress. Steps report to it; its events and its record come from it.
 
-    `emit` takes each event, `deadline` is a time of the running event loop.
+    `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
+    session, once the turn holds it.
     """
 
     def __init__(
@@ -33,6 +34,9 @@ class LiveTurn:
         self._clock = time.perf_counter()
         self._metadata_sent = False
         self._half_character = ""
+        self._steps = 0
+        self.let_go: Callable[[], Awaitable[None]] = _nothing
+        self._last_step = time.monotonic()
 
     def note(self, **facts: object) -> None:
         """Add to the audit record, plain JSON only."""
@@ -52,10 +56,17 @@ class LiveTurn:
     def timed(self, step: str) -> Iterator[None]:
         """Note how long a step took, also when it fails."""
         start = time.perf_counter()
+        self._steps += 1
         try:
             yield
         finally:
+            self._steps -= 1
+            self._last_step = time.monotonic()
             self.record["timings"][step] = round((time.perf_counter() - start) * 1000, 1)
+
+    def idle_seconds(self) -> float:
+        """Return for how long no step of the turn has been running."""
+        return 0.0 if self._steps else time.monotonic() - self._last_step
 
     def send(self, kind: EventType, data: object) -> None:
         """Emit one event, the metadata first where it is still owed."""
@@ -153,3 +164,7 @@ class LiveTurn:
     def model_dump(self) -> dict[str, Any]:
         """Return the turn as plain JSON, for clients that stream the graph's state."""
         return {**self.metadata(), "answer": self.answer, "record": dict(self.record)}
+
+
+async def _nothing() -> None:
+    """Free nothing: the turn holds nothing yet."""

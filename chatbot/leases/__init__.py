@@ -1,0 +1,1 @@
+"""Who answers in a session at the moment, across tasks, processes and machines."""

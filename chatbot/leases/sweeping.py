@@ -1,0 +1,58 @@
+"""Keeps what a process that died had said, also where nobody asks in its session again."""
+
+import asyncio
+import logging
+from types import TracebackType
+from typing import Self
+
+from chatbot.errors import ChatbotError
+from chatbot.ports import ChatHistory, SessionLeases
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 10.0
+BATCH = 20
+
+
+class Sweeper:
+    """Saves abandoned turns as stopped ones, now and then, while its context is open."""
+
+    def __init__(self, history: ChatHistory, leases: SessionLeases) -> None:
+        self._history = history
+        self._leases = leases
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to sweep."""
+        self._task = asyncio.create_task(self._sweep_on(), name="lease sweep")
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the sweeping."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def sweep(self) -> int:
+        """Keep what was left unfinished and return how many turns that was.
+
+        A turn that was saved after all stays as it is: saving it again changes nothing.
+        """
+        left = await self._leases.abandoned(BATCH)
+        for session, turn in left:
+            await self._history.save(session, turn)
+            await self._leases.release(session, turn.id)
+        return len(left)
+
+    async def _sweep_on(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except ChatbotError as error:
+                logger.debug("abandoned turns could not be kept yet: %s", error.message)
+            await asyncio.sleep(SWEEP_SECONDS)

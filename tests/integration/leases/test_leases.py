@@ -1,0 +1,187 @@
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from chatbot.domain import Session, Turn
+from chatbot.errors import BusyError, HistoryError
+from chatbot.history.connection import open_client
+from chatbot.history.local import LocalChatHistory
+from chatbot.leases.local import LocalLeases
+from chatbot.leases.mongodb import MongoLeases
+from chatbot.leases.resilient import ResilientLeases
+from chatbot.leases.sweeping import Sweeper
+from chatbot.ports import SessionLeases
+from tests.servers.mongod import Mongod
+
+SECONDS = 0.5
+Opened = AbstractAsyncContextManager[SessionLeases]
+Open = Callable[[Mongod, Path], Opened]
+ANN = Session(session_id="s", user_id="ann")
+BOB = Session(session_id="s", user_id="bob")
+
+
+def turn(name: str, answer: str = "") -> Turn:
+    record = {"intent": "general_chat", "$set": "no operator"}
+    return Turn(
+        id=name,
+        question=f"{name}? $question",
+        answer=answer,
+        started_at=datetime.now(UTC),
+        record=record,
+    )
+
+
+@asynccontextmanager
+async def local(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
+    leases = LocalLeases(folder / "leases.sqlite3", seconds=SECONDS)
+    yield leases
+    await leases.close()
+
+
+@asynccontextmanager
+async def in_memory(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
+    leases = LocalLeases(":memory:", seconds=SECONDS)
+    yield leases
+    await leases.close()
+
+
+@asynccontextmanager
+async def mongodb(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
+    client = open_client(mongod.uri)
+    name = f"leases-{uuid.uuid4().hex[:8]}"
+    yield MongoLeases(client, database=name, collection="chat", seconds=SECONDS)
+    await client.drop_database(name)
+    await client.close()
+
+
+@asynccontextmanager
+async def resilient(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
+    async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
+        yield ResilientLeases(primary, second, away=lambda: False)
+
+
+@asynccontextmanager
+async def cut_off(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
+    async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
+        yield ResilientLeases(primary, second, away=lambda: True)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(local, id="file"),
+        pytest.param(in_memory, id="memory"),
+        pytest.param(mongodb, id="MongoDB"),
+        pytest.param(resilient, id="both"),
+        pytest.param(cut_off, id="both, MongoDB away"),
+    ]
+)
+async def leases(
+    request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
+) -> AsyncIterator[SessionLeases]:
+    open_leases: Open = request.param
+    async with open_leases(mongod, tmp_path) as opened:
+        yield opened
+
+
+async def expire() -> None:
+    await asyncio.sleep(SECONDS + 0.1)
+
+
+async def test_one_turn_at_a_time(leases: SessionLeases) -> None:
+    assert await leases.claim(ANN, turn("one")) is None
+    with pytest.raises(BusyError) as raised:
+        await leases.claim(ANN, turn("two"))
+    assert raised.value.retryable
+    assert await leases.claim(BOB, turn("three")) is None
+    assert await leases.claim(ANN, turn("one")) is None
+    await leases.release(ANN, "two")
+    with pytest.raises(BusyError):
+        await leases.claim(ANN, turn("two"))
+    await leases.release(ANN, "one")
+    assert await leases.claim(ANN, turn("two")) is None
+
+
+async def test_only_one_of_many_gets_it(leases: SessionLeases) -> None:
+    claims = [leases.claim(ANN, turn(f"turn-{number}")) for number in range(10)]
+    results = await asyncio.gather(*claims, return_exceptions=True)
+    assert sum(isinstance(result, BusyError) for result in results) == 9
+    assert results.count(None) == 1
+
+
+async def test_a_running_answer_is_shown(leases: SessionLeases) -> None:
+    assert await leases.running(ANN) is None
+    await leases.claim(ANN, turn("one"))
+    assert await leases.renew(ANN, turn("one", "湖水清澈 $x"))
+    shown = await leases.running(ANN)
+    assert shown is not None
+    assert (shown.id, shown.answer, shown.question) == ("one", "湖水清澈 $x", "one? $question")
+    assert shown.intent == "general_chat"
+    assert await leases.running(BOB) is None
+
+
+async def test_a_dead_holder_frees_the_session_and_leaves_its_text(
+    leases: SessionLeases,
+) -> None:
+    await leases.claim(ANN, turn("dead"))
+    await leases.renew(ANN, turn("dead", "so far"))
+    await expire()
+    assert await leases.running(ANN) is None
+    left = await leases.claim(ANN, turn("next"))
+    assert left is not None
+    assert (left.id, left.answer, left.status) == ("dead", "so far", "stopped")
+    assert not await leases.renew(ANN, turn("dead", "too late"))
+    assert await leases.renew(ANN, turn("next"))
+
+
+async def test_a_renewed_lease_does_not_expire(leases: SessionLeases) -> None:
+    await leases.claim(ANN, turn("one"))
+    for _ in range(4):
+        await asyncio.sleep(SECONDS / 2)
+        assert await leases.renew(ANN, turn("one"))
+    with pytest.raises(BusyError):
+        await leases.claim(ANN, turn("two"))
+
+
+async def test_what_the_dead_left_is_swept_up(leases: SessionLeases) -> None:
+    history = LocalChatHistory(":memory:")
+    await leases.claim(ANN, turn("dead", "half an answer"))
+    await leases.claim(BOB, turn("alive"))
+    sweeper = Sweeper(history, leases)
+    assert await sweeper.sweep() == 0
+    await expire()
+    await leases.renew(BOB, turn("alive"))
+    assert await sweeper.sweep() == 1
+    [kept] = (await history.load(ANN, limit=5)).turns
+    assert (kept.status, kept.answer) == ("stopped", "half an answer")
+    assert await sweeper.sweep() == 0
+    await history.close()
+
+
+async def test_leases_are_shared_between_processes(tmp_path: Path, mongod: Mongod) -> None:
+    async with local(mongod, tmp_path) as one, local(mongod, tmp_path) as other:
+        await one.claim(ANN, turn("one", "said in one process"))
+        with pytest.raises(BusyError):
+            await other.claim(ANN, turn("two"))
+        shown = await other.running(ANN)
+        assert shown is not None
+        assert shown.answer == "said in one process"
+
+
+async def test_a_lease_outlives_the_loss_of_mongodb(tmp_path: Path) -> None:
+    with Mongod() as server:
+        async with mongodb(server, tmp_path) as primary:
+            second = LocalLeases(":memory:", seconds=60)
+            both = ResilientLeases(primary, second, away=lambda: False)
+            server.pause()
+            assert await both.claim(ANN, turn("one")) is None
+            with pytest.raises(HistoryError):
+                await primary.claim(ANN, turn("one"))
+            with pytest.raises(BusyError):
+                await both.claim(ANN, turn("two"))
+            server.resume()
+            await second.close()
