@@ -131,8 +131,7 @@ def _sentence(problem: dict[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         return f"There is no field {_name(problem)}."
     rule = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    name = _name(problem)
-    return f"{name}: {rule}." if name else f"{rule}."
+    return f"{_name(problem) or 'body'}: {rule}."
 
 
 def _name(problem: dict[str, Any]) -> str:

@@ -42,4 +42,4 @@ async def list_assistants(bot: Bot) -> AssistantList:
 @router.get("/suggestions")
 async def suggest(bot: Bot, kept: Suggestions, language: Language = "en") -> SuggestionList:
     """Suggest questions in the language, as far as there are documents in it."""
-    return SuggestionList(suggestions=await kept.of(bot, language))
+    return SuggestionList(suggestions=list(await kept.of(bot, language)))

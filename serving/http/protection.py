@@ -1,9 +1,9 @@
 """Keeps other web sites out and gives every response of ours its security headers."""
 
 import logging
+import re
 from http import HTTPStatus
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +18,7 @@ PAGE_POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d+)?")
 DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -76,7 +77,7 @@ def refusal(
 ) -> tuple[HTTPStatus, str, str] | None:
     """Return why the request is refused: status, code, and a sentence; or nothing."""
     host = headers.get("host", "")
-    name = _host_name(f"//{host}")
+    name = _host_name(host)
     if not (is_loopback(name) or name in allowed):
         sentence = "This host name is not served. ALLOWED_HOSTS names those that are."
         return HTTPStatus.MISDIRECTED_REQUEST, "host_not_allowed", sentence
@@ -101,15 +102,15 @@ def _same_origin(headers: Headers, host: str, allowed: frozenset[str]) -> bool:
     origin = headers.get("origin")
     if origin is None:
         return headers.get("sec-fetch-site", "none") in {"same-origin", "none"}
-    netloc = urlsplit(origin).netloc if "//" in origin else ""
-    return netloc.lower() == host.lower() or _host_name(origin) in allowed
+    scheme, _, sender = origin.partition("://")
+    known = sender.lower() == host.lower() or _host_name(sender) in allowed
+    return scheme in {"http", "https"} and known
 
 
 def _host_name(address: str) -> str:
-    try:
-        return (urlsplit(address).hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+    """Return the name in `name`, `name:port` or `[IPv6]:port`; "" where it is none of them."""
+    found = _HOST.fullmatch(address.lower())
+    return found[1].strip("[]").rstrip(".") if found else ""
 
 
 def _add_headers(headers: MutableHeaders, path: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Literal
 
@@ -41,27 +42,34 @@ class Suggestion(BaseModel):
 
 
 class SuggestedQuestions:
-    """Finds the suggestions of each language, and keeps them for a while."""
+    """Finds the suggestions of each language, and keeps them while the assistants stay."""
 
     def __init__(self) -> None:
-        self._kept: dict[Language, tuple[float, list[Suggestion]]] = {}
+        self._kept: dict[Language, _Kept] = {}
 
-    async def of(self, bot: Chatbot, language: Language) -> list[Suggestion]:
+    async def of(self, bot: Chatbot, language: Language) -> Sequence[Suggestion]:
         """Return the suggestions in the language; none while the assistants are not known."""
-        now = time.monotonic()
-        kept_at, kept = self._kept.get(language, (now - KEPT_SECONDS, []))
-        if kept and now - kept_at < KEPT_SECONDS:
-            return kept
         try:
             known = (await bot.assistants())[:ASSISTANTS_ASKED]
         except KnowledgeBaseError:
             return []
+        kept = self._kept.get(language)
+        if kept and kept.assistants == known and time.monotonic() < kept.until:
+            return kept.suggestions
         found = await asyncio.gather(*(_subjects(bot, each, language) for each in known))
         # The first subject of each assistant, then the second of each, and so on.
-        turns = chain.from_iterable(zip_longest(*found))
-        suggestions = [each for each in turns if each is not None][:SUGGESTED]
-        self._kept[language] = (now, suggestions)
+        in_turn = chain.from_iterable(zip_longest(*found))
+        suggestions = [each for each in in_turn if each is not None][:SUGGESTED]
+        until = time.monotonic() + KEPT_SECONDS
+        self._kept[language] = _Kept(assistants=known, suggestions=suggestions, until=until)
         return suggestions
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Kept:
+    assistants: Sequence[Assistant]
+    suggestions: Sequence[Suggestion]
+    until: float
 
 
 async def _subjects(

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI, HTTPException, Request
 
 from chatbot.domain import Assistant, Passage
 from chatbot.settings import Settings
@@ -65,9 +66,23 @@ async def quotes(question: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-def service() -> Iterator[Service]:
+def service(running_service: Service) -> Service:
+    """The service as it is after its start; it goes on running from test to test."""
+    history, knowledge, model = (
+        running_service.history,
+        running_service.knowledge,
+        running_service.model,
+    )
+    history.turns, history.degraded, history.saving_seconds = {}, "", 0
+    knowledge.known, knowledge.passages, knowledge.down = [HANDBOOK], [PASSAGE], ""
+    model.script, model.asked, model.closed, model.routing_seconds = quotes, [], [], 0
+    return running_service
+
+
+@pytest.fixture(scope="session")
+def running_service() -> Iterator[Service]:
     history = InMemoryChatHistory()
-    knowledge = InMemoryKnowledgeBase([HANDBOOK], [PASSAGE])
+    knowledge = InMemoryKnowledgeBase()
     model = scripted(quotes, hello="general_chat")
 
     @asynccontextmanager
@@ -75,5 +90,25 @@ def service() -> Iterator[Service]:
         yield Chatbot(Ports(history=history, knowledge=knowledge, model=model))
 
     app = create_app(Settings(allowed_hosts="chat.example.com"), open_bot=open_bot)
+    add_foreign_routes(app)
     with running_app(app) as url, httpx.Client(base_url=url, timeout=10) as client:
         yield Service(url=url, client=client, history=history, knowledge=knowledge, model=model)
+
+
+def add_foreign_routes(app: FastAPI) -> None:
+    """Add what a server that the app runs in may have beside our routes."""
+
+    @app.get("/threads/{thread}")
+    async def read_thread(thread: int) -> dict[str, int]:
+        if thread == 0:
+            raise HTTPException(404, "no such thread")
+        return {"thread": thread}
+
+    @app.post("/threads")
+    async def add_thread(request: Request) -> dict[str, int]:
+        return {"bytes": len(await request.body())}
+
+    @app.get("/api/broken")
+    async def break_down() -> None:
+        message = "secret path /etc/passwd"
+        raise RuntimeError(message)

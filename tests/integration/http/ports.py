@@ -104,6 +104,7 @@ class ScriptedModel(BaseChatModel):
     routes: dict[str, str]
     asked: list[Sequence[BaseMessage]]
     closed: list[str]
+    routing_seconds: float = 0
 
     @property
     def _llm_type(self) -> str:
@@ -139,11 +140,12 @@ class ScriptedModel(BaseChatModel):
         self.asked.append(messages)
         question = messages[-1].additional_kwargs.get("question") or str(messages[-1].content)
         if tools := kwargs.get("tools"):
+            await asyncio.sleep(self.routing_seconds)
             yield _chunk(self._call(question, tools))
             return
         try:
             async for piece in self.script(question):
-                yield _chunk(AIMessageChunk(piece))
+                yield _chunk(AIMessageChunk(content=piece))
         finally:
             self.closed.append(question)
 

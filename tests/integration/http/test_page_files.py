@@ -1,0 +1,83 @@
+"""The page's files."""
+
+import re
+
+import pytest
+
+from serving.http.page import FOLDER
+from tests.integration.http.conftest import Service
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        pytest.param("/", "text/html; charset=utf-8", id="page"),
+        pytest.param("/page/modules/main.js", "text/javascript; charset=utf-8", id="module"),
+        pytest.param("/page/style/tokens.css", "text/css; charset=utf-8", id="style"),
+        pytest.param("/page/icon.svg", "image/svg+xml", id="drawing"),
+    ],
+)
+def test_file_has_its_type_and_is_asked_for_anew(
+    service: Service, path: str, media_type: str
+) -> None:
+    response = service.client.get(path)
+    again = service.client.get(path, headers={"If-None-Match": response.headers["etag"]})
+    head = service.client.head(path)
+
+    assert response.headers["content-type"] == media_type
+    assert response.headers["cache-control"] == "no-cache"
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == response.headers["etag"]
+    assert (head.status_code, head.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/../app.py",
+        "/page/%2e%2e/http/app.py",
+        "/page/..%2fhttp%2fapp.py",
+        "/page//etc/passwd",
+        "/page/",
+        "/page/style",
+        "/page/index.html%00.js",
+    ],
+)
+def test_nothing_else_is_served(service: Service, path: str) -> None:
+    assert service.client.get(path).status_code == 404
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    index = (FOLDER / "index.html").read_text("utf-8")
+    for named in re.findall(r'(?:href|src)="/page/([^"]+)"', index):
+        assert (FOLDER / named).is_file()
+    for module in FOLDER.rglob("*.js"):
+        for named in re.findall(r'from "(\.[^"]+)"', module.read_text("utf-8")):
+            assert (module.parent / named).is_file()
+
+
+def test_page_holds_no_inline_script_or_style() -> None:
+    index = (FOLDER / "index.html").read_text("utf-8")
+
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", index)
+    assert not re.search(r"<script(?![^>]*\ssrc=)", index)
+
+
+def test_modules_never_parse_text_as_html() -> None:
+    sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\("
+    for module in FOLDER.rglob("*.js"):
+        assert not re.search(sinks, module.read_text("utf-8")), module.name
+
+
+def test_both_languages_say_the_same_things() -> None:
+    words = (FOLDER / "modules" / "words.js").read_text("utf-8")
+    english, chinese = (
+        dict(re.findall(r"^  (\w+): \"(.*)\",$", part, re.MULTILINE))
+        for part in words.split("const CHINESE")
+    )
+
+    assert english.keys() == chinese.keys()
+    for key, text in english.items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", chinese[key])), (
+            key
+        )

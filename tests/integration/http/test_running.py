@@ -1,0 +1,113 @@
+"""Turns in tasks of their own, and the life of the app."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from chatbot.domain import Session
+from chatbot.events import Event
+from chatbot.settings import Settings
+from graphs import Chatbot, Ports
+from serving.http import create_app
+from serving.http.running import RunningTurns
+from tests.integration.http.conftest import HANDBOOK, quotes
+from tests.integration.http.ports import (
+    InMemoryChatHistory,
+    InMemoryKnowledgeBase,
+    scripted,
+)
+
+SESSION = Session(session_id="s")
+
+
+async def test_comment_is_sent_while_nothing_happens() -> None:
+    go_on = asyncio.Event()
+
+    async def events() -> AsyncGenerator[Event, None]:
+        await go_on.wait()
+        yield {"type": "content", "data": "年假"}
+
+    async with RunningTurns() as running:
+        frames = running.start(SESSION, events()).frames(heartbeat_seconds=0.01)
+        first = await anext(frames)
+        go_on.set()
+        rest = [frame async for frame in frames]
+
+    assert first.startswith(b":")
+    assert first.endswith(b"\n\n")
+    assert 'data: {"type":"content","data":"年假"}\n\n'.encode() in rest
+
+
+async def test_half_of_a_character_does_not_break_the_stream() -> None:
+    async def events() -> AsyncGenerator[Event, None]:
+        yield {"type": "content", "data": "\ud83d"}
+        yield {"type": "content", "data": "line\r\nbreak\u2028"}
+
+    async with RunningTurns() as running:
+        frames = running.start(SESSION, events()).frames(heartbeat_seconds=1)
+        sent = b"".join([frame async for frame in frames]).decode()
+
+    assert sent.count("\n\n") == 2
+    assert "\r" not in sent
+
+
+async def test_close_stops_what_runs_and_waits_until_it_is_kept() -> None:
+    kept = []
+
+    async def events() -> AsyncGenerator[Event, None]:
+        try:
+            yield {"type": "content", "data": "a"}
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            kept.append("a")
+
+    async with RunningTurns() as running:
+        turn = running.start(SESSION, events())
+        await anext(turn.frames(heartbeat_seconds=1))
+
+    assert kept == ["a"]
+    assert turn.task.done()
+
+
+async def test_settled_waits_for_stopped_turns_of_the_session_alone() -> None:
+    async def events(seconds: float) -> AsyncGenerator[Event, None]:
+        try:
+            await asyncio.sleep(60)
+            yield {"type": "content", "data": "a"}
+        finally:
+            await asyncio.sleep(seconds)
+
+    async with RunningTurns() as running:
+        own = running.start(SESSION, events(0.05))
+        other = running.start(Session(session_id="other"), events(0.3))
+        await asyncio.sleep(0)
+        own.stop()
+        other.stop()
+        await running.settled(SESSION)
+
+        assert own.task.done()
+        assert not other.task.done()
+
+
+async def test_chatbot_is_open_as_long_as_the_app_runs() -> None:
+    seen: list[object] = []
+    ports = Ports(
+        history=InMemoryChatHistory(),
+        knowledge=InMemoryKnowledgeBase([HANDBOOK]),
+        model=scripted(quotes),
+    )
+
+    @asynccontextmanager
+    async def open_bot(settings: Settings | None) -> AsyncIterator[Chatbot]:
+        seen.append(settings)
+        yield Chatbot(ports)
+        seen.append("closed")
+
+    settings = Settings()
+    app = create_app(settings, open_bot=open_bot)
+    assert seen == []
+    async with app.router.lifespan_context(app):
+        assert seen == [settings]
+        assert isinstance(app.state.bot, Chatbot)
+    assert seen == [settings, "closed"]
