@@ -93,7 +93,7 @@ class CitationFilter:
             return self._show(character, shown) if complete else 0
         if text[opener] not in OPENERS:
             return self._show(character, shown)
-        before = self._prose.before if opener == position else ""
+        before = self._prose.before + text[position:opener]
         marker = read_marker(text, opener, before, first=self._first, complete=complete)
         if isinstance(marker, Marker):
             return self._replace(text, position, marker, shown)

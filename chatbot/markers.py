@@ -126,12 +126,15 @@ def _read_surroundings(
 
 
 def _is_indexed(before: str) -> bool:
-    """Tell whether a bracket behind `before` picks an element, as in `arr[1]`.
+    """Tell whether a bracket behind `before` belongs to code, as in `arr[1]`.
 
     Only names that look like code count: of at most three small letters (and no unit behind a
-    number), with an underscore, in camel case, or joined by dots. A longer word is prose.
+    number), with an underscore, in camel case, or joined by dots. A longer word is prose. What
+    stands behind an equals sign is a list.
     """
     if _CHAINED.search(before):
+        return True
+    if before.rstrip(BLANKS).endswith("="):
         return True
     word = _WORD.search(before)
     if word is None or _CODE.fullmatch(word[0]) is None:

@@ -115,6 +115,7 @@ def test_an_invented_number_in_a_list_disappears_alone() -> None:
         pytest.param("matrix[i][9]", id="second index"),
         pytest.param("then values[9] = 3", id="assignment"),
         pytest.param("then values[9].append(1)", id="method of an element"),
+        pytest.param("x = [1, 2], y=[3]", id="list that is assigned"),
         pytest.param("> they wrote [9]\n> and [8]", id="quoted lines"),
         pytest.param("\\[9\\] and \\[8]", id="escaped"),
         pytest.param("## 1. Heading\n# 9", id="headings"),

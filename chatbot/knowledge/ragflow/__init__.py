@@ -2,6 +2,7 @@
 
 from chatbot.knowledge.ragflow.answers import RagflowAnswers
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
+from chatbot.knowledge.ragflow.opening import open_ragflow
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
-__all__ = ["RagflowAnswers", "RagflowKnowledgeBase", "RagflowTransport"]
+__all__ = ["RagflowAnswers", "RagflowKnowledgeBase", "RagflowTransport", "open_ragflow"]

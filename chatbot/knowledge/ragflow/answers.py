@@ -10,6 +10,7 @@ from chatbot.citations import CitationFilter
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ragflow.completion import Piece, pieces
+from chatbot.knowledge.ragflow.documents import SourceFile
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase, gravest
@@ -65,6 +66,10 @@ class RagflowAnswers:
                 if isinstance(result, RagflowError)
             },
         )
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        """See `RagflowKnowledgeBase.document`."""
+        return await self._knowledge_base.document(document_id)
 
     async def stream(self, question: str, assistant: Assistant) -> AsyncGenerator[Piece]:
         """Yield the assistant's answer as it comes.

@@ -93,6 +93,7 @@ class Retrieval:
                 rerank_id=chat.rerank_id,
                 keyword=chat.keyword,
                 cross_languages=list(chat.cross_languages) or None,
+                metadata_condition=chat.metadata_condition,
             )
         )
         switches = {"use_kg": chat.use_kg, "toc_enhance": chat.toc_enhance}

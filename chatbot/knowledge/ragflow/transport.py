@@ -2,11 +2,13 @@
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import aiohttp
 
+from chatbot.errors import ConfigurationError
 from chatbot.knowledge.ragflow.breaker import CircuitBreaker
 from chatbot.knowledge.ragflow.connection import CONNECT_SECONDS, Connection, Envelope
 from chatbot.knowledge.ragflow.errors import (
@@ -19,6 +21,7 @@ from chatbot.knowledge.ragflow.request import Call, DescribingRAGFlow, Request, 
 
 RETRY_SECONDS = (0.2, 0.8)
 RECHECK_SECONDS = 1.0
+_API = re.compile(r"/*(?:api/*(?:v1/*)?)?$")  # given by people who know where the API is
 ATTEMPT_SHARE = 2 / 3  # of the deadline, so that there is time for another attempt
 
 
@@ -28,6 +31,9 @@ class RagflowTransport(DescribingRAGFlow):
     Pass the SDK call as a function: `await transport.fetch(lambda: transport.list_chats())`.
     A read has `timeout_seconds` in total. It is tried again after each of `retry_seconds`, with
     jitter, and with a refused key once after `recheck_seconds`. `close` ends the connections.
+
+    Raises:
+        ConfigurationError: The key cannot be one.
     """
 
     def __init__(
@@ -39,7 +45,11 @@ class RagflowTransport(DescribingRAGFlow):
         retry_seconds: Sequence[float] = RETRY_SECONDS,
         recheck_seconds: float = RECHECK_SECONDS,
     ) -> None:
-        super().__init__(key, base_url.rstrip("/"))
+        key = key.strip()
+        if not key.isascii() or not key.isprintable():
+            message = "RAGFLOW_API_KEY must be printable ASCII characters."
+            raise ConfigurationError(message)
+        super().__init__(key, _API.sub("", base_url.strip()))
         self.connection = Connection(self.api_url, key)
         self._timeout_seconds = timeout_seconds
         self._retry_seconds = retry_seconds

@@ -53,6 +53,7 @@ class Chat:
     use_kg: bool = False
     toc_enhance: bool = False
     cross_languages: Sequence[str] = ()
+    metadata_condition: Row | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,6 +118,7 @@ def chat(row: Row) -> Chat | None:
         use_kg=settings.get("use_kg") is True,
         toc_enhance=settings.get("toc_enhance") is True,
         cross_languages=tuple(texts(settings.get("cross_languages"))),
+        metadata_condition=_metadata_condition(row_of(settings.get("meta_data_filter"))),
     )
 
 
@@ -148,6 +150,22 @@ def document(row: Row) -> Document | None:
         message=next((line.strip() for line in reversed(lines) if line.strip()), ""),
         created=(created or 0.0) / 1000,
     )
+
+
+def _metadata_condition(chosen: Row) -> Row | None:
+    """Return the filter that was set by hand; the others are chosen by RAGFlow's model."""
+    conditions = [
+        {
+            "name": text(each.get("key")),
+            "comparison_operator": text(each.get("op")),
+            "value": each.get("value", ""),
+        }
+        for each in rows_of(chosen.get("manual"))
+        if text(each.get("key")) and text(each.get("op"))
+    ]
+    if chosen.get("method") != "manual" or not conditions:
+        return None
+    return {"logic": "or" if chosen.get("logic") == "or" else "and", "conditions": conditions}
 
 
 def _run(value: object, progress: float) -> Run:

@@ -3,7 +3,9 @@ import asyncio
 import pytest
 
 from chatbot.domain import Assistant, Findings
-from chatbot.errors import KnowledgeBaseError
+from chatbot.errors import ConfigurationError, KnowledgeBaseError
+from chatbot.knowledge.ragflow import open_ragflow
+from chatbot.knowledge.ragflow.opening import Mode
 from tests.integration.knowledge.ragflow import opened
 from tests.servers.loopback import Reply, Request
 from tests.servers.ragflow import RagflowServer, Version
@@ -297,3 +299,34 @@ async def test_check_says_nothing_when_all_is_well() -> None:
     with RagflowServer() as server:
         async with opened(server) as knowledge_base:
             assert await knowledge_base.check() == ""
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "//", "/api", "/api/v1", "/api/v1/"])
+async def test_an_address_may_name_the_api(suffix: str) -> None:
+    with RagflowServer() as server:
+        async with open_ragflow(f"{server.url}{suffix}", f" {server.key}\n") as knowledge_base:
+            assert await knowledge_base.check() == ""
+        assert server.requests[0].path == "/api/v1/chats"
+
+
+@pytest.mark.parametrize("key", ["a\nb: c", "密钥", "\x00"])
+async def test_what_cannot_be_a_key_is_refused(key: str) -> None:
+    with pytest.raises(ConfigurationError, match="RAGFLOW_API_KEY") as caught:
+        async with open_ragflow("http://127.0.0.1:1", key):
+            pass
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "first"), [("retrieval", "The warranty of"), ("assistant", "The warranty of")]
+)
+async def test_both_modes_are_one_port(mode: Mode, first: str) -> None:
+    with RagflowServer() as server:
+        async with open_ragflow(server.url, server.key, mode=mode) as knowledge_base:
+            assistants = await knowledge_base.assistants()
+            findings = await knowledge_base.search(
+                "How long is the warranty of the X200?", assistants=assistants, limit=2
+            )
+        asked = bool(server.asked("/completions"))
+    assert findings.passages[0].text.startswith(first)
+    assert asked is (mode == "assistant")

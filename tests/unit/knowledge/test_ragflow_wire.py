@@ -15,6 +15,7 @@ JSON = st.recursive(
 NAMES = [
     *("id", "name", "content", "chunks", "datasets", "prompt", "prompt_config", "positions"),
     *("similarity", "dataset_ids", "top_n", "top_k", "url", "document_metadata", "data"),
+    *("meta_data_filter", "method", "manual", "key", "op", "run", "size", "progress"),
     *("similarity_threshold", "keywords_similarity_weight", "cross_languages", "total"),
 ]
 ROWS = st.dictionaries(st.sampled_from(NAMES), JSON)
@@ -126,6 +127,35 @@ def test_a_weight_for_words_is_turned_into_one_for_vectors() -> None:
         assert chat.vector_similarity_weight == by_vectors
 
 
+@pytest.mark.parametrize(
+    ("chosen", "condition"),
+    [
+        pytest.param(
+            {
+                "method": "manual",
+                "logic": "or",
+                "manual": [{"key": "k", "op": "=", "value": 1}],
+            },
+            {
+                "logic": "or",
+                "conditions": [{"name": "k", "comparison_operator": "=", "value": 1}],
+            },
+            id="by hand",
+        ),
+        pytest.param(
+            {"method": "auto", "manual": [{"key": "k", "op": "="}]}, None, id="by model"
+        ),
+        pytest.param({"method": "manual", "manual": [{"key": ""}, 1]}, None, id="incomplete"),
+        pytest.param({}, None, id="none"),
+        pytest.param(None, None, id="null"),
+    ],
+)
+def test_a_filter_on_metadata_is_kept(chosen: object, condition: object) -> None:
+    chat = wire.chat({"id": "a", "meta_data_filter": chosen})
+    assert chat is not None
+    assert chat.metadata_condition == condition
+
+
 @settings(max_examples=40, deadline=None)
 @given(JSON | ROWS | st.fixed_dictionaries({"data": JSON | ROWS, "chunks": st.lists(ROWS)}))
 def test_no_reply_breaks_the_reader(value: Any) -> None:
@@ -134,6 +164,7 @@ def test_no_reply_breaks_the_reader(value: Any) -> None:
     if isinstance(value, dict):
         wire.chat(value)
         wire.dataset(value)
+        wire.document(value)
         assert all(isinstance(row, dict) for row in wire.page(value, "chats").rows)
 
 
