@@ -24,7 +24,7 @@ SHORTEST_SECRET = 8  # shorter values stand in ordinary words too
 FILE_BYTES = 4 * 2**20
 
 _SECRET_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
-_BEARER = re.compile(r"(?P<before>\bBearer\s+)[^\s\"',;]+", re.IGNORECASE)
+_BEARER = re.compile(r"(?P<before>\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?P<before>://[^\s/:@\"']*:)[^\s/@\"']+(?=@)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BARE = re.compile(r"[^\s\"'=\[\]{}]+")

@@ -1,12 +1,7 @@
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-from tests.integration.cli.terminal import SECONDS, Terminal, environment, run
+from tests.integration.cli.terminal import Terminal, run
 from tests.servers.model import ModelServer, answer
 
 LONG = [f"word{number} " for number in range(200)]

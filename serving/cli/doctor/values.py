@@ -68,7 +68,7 @@ def without_password(value: str) -> str:
     """Return an address without what signs in, also where it is part of the query."""
     if "://" not in value:
         return value
-    value = re.sub(r"(?<=://)[^/@]*@", "•••@", value)
+    value = re.sub(r"(?<=://).*@", "•••@", value)
     try:
         query = urlsplit(value).query
     except ValueError:
