@@ -104,6 +104,15 @@ class SessionSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """A turn that a search found, and the session it is in."""
+
+    session_id: str
+    title: str
+    turn: Turn
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Assistant:
     """A part of the knowledge with a name, and what it knows in a sentence or two."""
 

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, messag
 
 from chatbot.domain import Turn
 from chatbot.history.entries import Entry, read_record, write_record
+from chatbot.history.search_words import indexed
 
 Document = dict[str, Any]
 
@@ -62,6 +63,7 @@ def contents(turn: Turn) -> Document:
         "started_at": turn.started_at.astimezone(UTC).isoformat(),
         "intent": turn.intent,
         "record": write_record(turn.record),
+        "words": indexed(turn),
     }
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chatbot.domain import Turn, checked_id
+from chatbot.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -32,10 +33,11 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recent:
-    """The newest turns of a session, oldest first, and the last place that was given."""
+    """The newest turns of a session, oldest first, the last place given, and the title."""
 
     entries: Sequence[Entry] = ()
     last_seq: int = 0
+    title: str = ""
 
 
 def microseconds(moment: datetime) -> int:
@@ -108,6 +110,18 @@ def read_record(text: str) -> dict[str, Any]:
     """Return the audit record that `write_record` wrote."""
     record: dict[str, Any] = json.loads(text)
     return record
+
+
+def checked_title(title: str) -> str:
+    """Return the title on one short line.
+
+    Raises:
+        InputError: It has no words.
+    """
+    if not title.split():
+        message = "The title of a session must have at least one word."
+        raise InputError(message)
+    return title_of(title)
 
 
 def title_of(question: str) -> str:

@@ -14,6 +14,7 @@ from chatbot.history.mongo_store import Collection, MongoStore
 
 BY_PLACE = [("SessionId", ASCENDING), ("seq", ASCENDING), ("_id", ASCENDING)]
 BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
+BY_WORD = [("user_id", ASCENDING), ("words", ASCENDING), ("seq", DESCENDING)]
 OPTIONS_CONFLICT = 85
 RETRY_SECONDS = 60.0
 CLOSE_SECONDS = 1.0
@@ -54,6 +55,7 @@ class Indexes:
             await _expire(store.sessions, "last_active", store.life)
             await _expire(store.messages, "kept_at", store.life + 2 * store.slack)
             await _order(store.messages)
+            await store.messages.create_index(BY_WORD)
         self._made = True
 
     async def close(self) -> None:

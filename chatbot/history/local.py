@@ -1,15 +1,19 @@
 """The history in a local SQLite file, or in memory."""
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 from types import TracebackType
 from typing import Self
 
-from chatbot.domain import LoadedHistory, Session, SessionSummary, Turn, checked_id
+from chatbot.domain import LoadedHistory, Match, Session, SessionSummary, Turn, checked_id
 from chatbot.errors import HistoryError
-from chatbot.history import rows
-from chatbot.history.entries import clean_turn
+from chatbot.history import rows, session_rows
+from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn
+from chatbot.history.search_words import wanted
 from chatbot.history.sqlite import BUSY_SECONDS, SqliteFile
 
 SWEEP = timedelta(hours=1)
@@ -62,34 +66,34 @@ class LocalChatHistory:
     async def check(self) -> str:
         """See `ChatHistory.check`."""
         try:
-            await self.file.read(rows.probe)
+            await self.file.read(session_rows.probe)
         except HistoryError as error:
             return error.message
         return ""
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
         """See `ChatHistory.load`."""
-        since = datetime.now(UTC) - self.life
-        entries = await self.file.read(
-            lambda connection: (
-                rows.newest(connection, session.key, limit=max(limit, 0))
-                if rows.is_live(connection, session.key, since=since)
-                else []
-            )
-        )
+        since = self._cutoff
+
+        def read(connection: Connection) -> Sequence[Entry]:
+            if not rows.is_live(connection, session.key, since=since):
+                return ()
+            return rows.newest(connection, session.key, limit=max(limit, 0))
+
+        entries = await self.file.read(read)
         return LoadedHistory(turns=tuple(entry.turn for entry in entries))
 
     async def find(self, session: Session, turn_id: str) -> Turn | None:
         """See `ChatHistory.find`."""
         checked_id(turn_id, "turn id")
-        since = datetime.now(UTC) - self.life
-        entry = await self.file.read(
-            lambda connection: (
-                rows.get(connection, session.key, turn_id)
-                if rows.is_live(connection, session.key, since=since)
-                else None
-            )
-        )
+        since = self._cutoff
+
+        def read(connection: Connection) -> Entry | None:
+            if not rows.is_live(connection, session.key, since=since):
+                return None
+            return rows.get(connection, session.key, turn_id)
+
+        entry = await self.file.read(read)
         return None if entry is None else entry.turn
 
     async def save(self, session: Session, turn: Turn) -> str:
@@ -97,7 +101,7 @@ class LocalChatHistory:
         turn = clean_turn(turn)
         now = datetime.now(UTC)
         await self.file.write(
-            lambda connection: rows.put(connection, session, turn, now=now, life=self.life)
+            partial(rows.put, session=session, turn=turn, now=now, life=self.life)
         )
         if now >= self._next_sweep:
             await self._sweep()
@@ -105,24 +109,91 @@ class LocalChatHistory:
 
     async def clear(self, session: Session) -> int:
         """See `ChatHistory.clear`."""
-        now = datetime.now(UTC)
         return await self.file.write(
-            lambda connection: rows.clear(connection, session, now=now, life=self.life)
+            partial(session_rows.clear, session=session, now=datetime.now(UTC), life=self.life)
         )
 
-    async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
-        """See `ChatHistory.sessions`."""
+    async def sessions(
+        self, user_id: str, *, limit: int, before: datetime | None = None
+    ) -> Sequence[SessionSummary]:
+        """See `SessionStore.sessions`."""
         checked_id(user_id, "user id", slash=True)
-        since = datetime.now(UTC) - self.life
         return await self.file.read(
-            lambda connection: rows.summaries(
-                connection, user_id, since=since, limit=max(limit, 0)
+            partial(
+                session_rows.summaries,
+                user_id=user_id,
+                since=self._cutoff,
+                limit=max(limit, 0),
+                before=before,
             )
         )
+
+    async def summary(self, session: Session) -> SessionSummary | None:
+        """See `SessionStore.summary`."""
+        return await self.file.read(
+            partial(session_rows.summary, session=session, since=self._cutoff)
+        )
+
+    async def turns(self, session: Session) -> Sequence[Turn]:
+        """See `SessionStore.turns`."""
+        return (await self.load(session, limit=sys.maxsize)).turns
+
+    async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
+        """See `SessionStore.search`."""
+        checked_id(user_id, "user id", slash=True)
+        since, most = self._cutoff, max(limit, 0)
+
+        def find(connection: Connection) -> Sequence[Match]:
+            words = wanted(clean_text(text))
+            if not words:
+                return ()
+            return session_rows.matches(connection, user_id, words, since=since, limit=most)
+
+        return await self.file.read(find)
+
+    async def rename(self, session: Session, title: str) -> bool:
+        """See `SessionStore.rename`."""
+        return await self.file.write(
+            partial(
+                session_rows.rename,
+                session=session,
+                title=checked_title(title),
+                since=self._cutoff,
+            )
+        )
+
+    async def restore(self, session: Session, title: str, turns: Sequence[Turn]) -> None:
+        """See `SessionStore.restore`."""
+        turns = [clean_turn(turn) for turn in turns]
+        title = checked_title(title)
+        now = datetime.now(UTC)
+
+        def put_all(connection: Connection) -> None:
+            session_rows.revive(connection, session)
+            for turn in turns:
+                rows.put(connection, session, turn, now=now, life=self.life)
+            session_rows.rename(connection, session, title, since=now - self.life)
+
+        await self.file.write(put_all)
+
+    async def forget_user(self, user_id: str) -> int:
+        """See `SessionStore.forget_user`."""
+        checked_id(user_id, "user id", slash=True)
+        now = datetime.now(UTC)
+
+        def clear_all(connection: Connection) -> int:
+            sessions = session_rows.of_user(connection, user_id, since=now - self.life)
+            for session in sessions:
+                session_rows.clear(connection, session, now=now, life=self.life)
+            return len(sessions)
+
+        return await self.file.write(clear_all)
+
+    @property
+    def _cutoff(self) -> datetime:
+        return datetime.now(UTC) - self.life
 
     async def _sweep(self) -> None:
         now = datetime.now(UTC)
         self._next_sweep = now + SWEEP
-        await self.file.write(
-            lambda connection: rows.remove_expired(connection, since=now - self.life)
-        )
+        await self.file.write(partial(session_rows.remove_expired, since=now - self.life))

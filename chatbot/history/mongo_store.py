@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -100,7 +101,8 @@ class MongoStore:
         async with deadline(TASK_SECONDS):
             state, documents = await asyncio.gather(self.state(session), foreign.to_list())
             last_seq = state["last_seq"] if state else 0
-            entries, writes = adopted(documents, session.user_id, last_seq=last_seq, now=now)
+            adopt = partial(adopted, documents, session.user_id, last_seq=last_seq, now=now)
+            entries, writes = await asyncio.to_thread(adopt)
             if entries:
                 change = opened(
                     session,

@@ -8,10 +8,10 @@ from typing import Literal
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError
-from chatbot.history import rows
-from chatbot.history.entries import Entry, Recent, microseconds, moment, title_of
+from chatbot.history import rows, session_rows
+from chatbot.history.entries import Entry, Recent, microseconds, moment
 
-Action = Literal["turn", "clear"]
+Action = Literal["turn", "clear", "rename", "revive", "forget_user"]
 
 LIMIT = 10_000
 KEPT_TURNS = 200
@@ -26,6 +26,12 @@ class Item:
     action: Action
     at: datetime
     entry: Entry | None = None
+    title: str = ""
+
+
+def of_user(user_id: str) -> Session:
+    """Return what stands for all sessions of a user in the outbox."""
+    return Session(session_id="*", user_id=user_id)
 
 
 def post_turn(  # noqa: PLR0913 - bound with `partial`
@@ -44,13 +50,64 @@ def post_turn(  # noqa: PLR0913 - bound with `partial`
     """
     if not rows.put(connection, session, turn, now=now, life=life).changed:
         return
-    if size(connection) >= limit:
+    _post(connection, session, "turn", at=now, turn_id=turn.id)
+    _check_size(connection, limit)
+
+
+def post_turns(  # noqa: PLR0913 - bound with `partial`
+    connection: sqlite3.Connection,
+    session: Session,
+    title: str,
+    turns: Sequence[Turn],
+    *,
+    now: datetime,
+    life: timedelta,
+    limit: int,
+) -> None:
+    """Keep all the turns, even if the session was cleared, and note that MongoDB has to."""
+    session_rows.revive(connection, session)
+    _post(connection, session, "revive", at=now)
+    for turn in turns:
+        if rows.put(connection, session, turn, now=now, life=life).changed:
+            _post(connection, session, "turn", at=now, turn_id=turn.id)
+    _check_size(connection, limit)
+    session_rows.rename(connection, session, title, since=now - life)
+    _post(connection, session, "rename", at=now, title=title)
+
+
+def post_title(
+    connection: sqlite3.Connection,
+    session: Session,
+    title: str,
+    *,
+    now: datetime,
+    life: timedelta,
+) -> bool:
+    """Rename the session here, note that MongoDB has to, and tell whether it is known here."""
+    is_known = session_rows.rename(connection, session, title, since=now - life)
+    _post(connection, session, "rename", at=now, title=title)
+    return is_known
+
+
+def post_farewell(
+    connection: sqlite3.Connection, user_id: str, *, now: datetime, life: timedelta
+) -> int:
+    """Forget the user's sessions, also what waits of them, and note that MongoDB has to."""
+    sessions = session_rows.of_user(connection, user_id, since=now - life)
+    for session in sessions:
+        session_rows.clear(connection, session, now=now, life=life)
+    connection.execute("DELETE FROM outbox WHERE user_id = ?", (user_id,))
+    _post(connection, of_user(user_id), "forget_user", at=now)
+    return len(sessions)
+
+
+def _check_size(connection: sqlite3.Connection, limit: int) -> None:
+    if size(connection) > limit:
         message = (
             f"MongoDB has been away for so long that {limit} turns wait for it on this "
             "machine: no more are taken until it is back."
         )
         raise HistoryError(message)
-    _post(connection, session, "turn", at=now, turn_id=turn.id)
 
 
 def post_clear(
@@ -61,7 +118,7 @@ def post_clear(
     life: timedelta,
 ) -> int:
     """Forget the session, also what waits of it, and note that MongoDB has to."""
-    turns = rows.clear(connection, session, now=now, life=life)
+    turns = session_rows.clear(connection, session, now=now, life=life)
     connection.execute("DELETE FROM outbox WHERE key = ?", (session.key,))
     _post(connection, session, "clear", at=now)
     return turns
@@ -70,7 +127,8 @@ def post_clear(
 def items(connection: sqlite3.Connection, key: str, *, limit: int) -> Sequence[Item]:
     """Return what waits of the session, oldest first."""
     found = connection.execute(
-        "SELECT number, action, at, turn_id FROM outbox WHERE key = ? ORDER BY number LIMIT ?",
+        "SELECT number, action, at, turn_id, title FROM outbox WHERE key = ?"
+        " ORDER BY number LIMIT ?",
         (key, limit),
     ).fetchall()
     return [
@@ -79,8 +137,9 @@ def items(connection: sqlite3.Connection, key: str, *, limit: int) -> Sequence[I
             action=action,
             at=moment(at),
             entry=None if turn_id is None else rows.get(connection, key, turn_id),
+            title=title or "",
         )
-        for number, action, at, turn_id in found
+        for number, action, at, turn_id, title in found
     ]
 
 
@@ -114,11 +173,18 @@ def size(connection: sqlite3.Connection) -> int:
 
 def knows(connection: sqlite3.Connection, key: str, recent: Recent, *, limit: int) -> bool:
     """Tell whether what MongoDB said of the session is what is kept of it."""
-    row = connection.execute("SELECT last_seq FROM sessions WHERE key = ?", (key,)).fetchone()
+    row = connection.execute(
+        "SELECT last_seq, title FROM sessions WHERE key = ?", (key,)
+    ).fetchone()
     if row is None:
         return not recent.entries
+    last_seq, title = row
     kept = rows.newest(connection, key, limit=limit)
-    return row[0] >= recent.last_seq and _marks(kept) == _marks(recent.entries)
+    return (
+        last_seq >= recent.last_seq
+        and title == recent.title
+        and _marks(kept) == _marks(recent.entries)
+    )
 
 
 def remember(
@@ -143,26 +209,33 @@ def remember(
         session.key,
         [entry for entry in recent.entries if entry.turn.id not in waiting],
     )
-    title = title_of(recent.entries[0].turn.question) if recent.entries else ""
     connection.execute(
-        "UPDATE sessions SET last_seq = max(last_seq, ?), title = iif(title = '', ?, title)"
-        " WHERE key = ?",
-        (recent.last_seq, title, session.key),
+        "UPDATE sessions SET last_seq = max(last_seq, ?), title = ? WHERE key = ?",
+        (recent.last_seq, recent.title, session.key),
     )
 
 
-def _post(
+def _post(  # noqa: PLR0913 - the columns of the row
     connection: sqlite3.Connection,
     session: Session,
     action: Action,
     *,
     at: datetime,
     turn_id: str | None = None,
+    title: str | None = None,
 ) -> None:
     connection.execute(
-        "INSERT INTO outbox (key, user_id, session_id, action, turn_id, at)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (session.key, session.user_id, session.session_id, action, turn_id, microseconds(at)),
+        "INSERT INTO outbox (key, user_id, session_id, action, at, turn_id, title)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            session.key,
+            session.user_id,
+            session.session_id,
+            action,
+            microseconds(at),
+            turn_id,
+            title,
+        ),
     )
 
 

@@ -108,9 +108,9 @@ class ResilientChatHistory:
 
     async def find(self, session: Session, turn_id: str) -> Turn | None:
         """See `ChatHistory.find`."""
-        await self._replay.flush(session)
+        refused = await self._replay.flush(session)
         found = await self._first(lambda store: store.find(session, turn_id))
-        return found or await self._local.find(session, turn_id)
+        return await self._local.find(session, turn_id) if refused and not found else found
 
     async def save(self, session: Session, turn: Turn) -> str:
         """See `ChatHistory.save`."""

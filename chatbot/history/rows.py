@@ -1,4 +1,4 @@
-"""Sessions and turns as rows of SQLite: plain functions, each inside a transaction."""
+"""Turns as rows of SQLite: plain functions, each inside a transaction."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from chatbot.domain import Session, SessionSummary, Turn
+from chatbot.domain import Session, Turn
 from chatbot.history.entries import (
     Entry,
     began_before,
@@ -19,6 +19,7 @@ from chatbot.history.entries import (
     title_of,
     write_record,
 )
+from chatbot.history.search_words import indexed
 
 TURN = "id, seq, started_at, question, answer, status, record"
 
@@ -58,8 +59,13 @@ def put(
 
 def write(connection: sqlite3.Connection, key: str, entries: Iterable[Entry]) -> None:
     """Write the turns as they are, in the place of those with the same ids."""
+    entries = list(entries)
     connection.executemany(
-        f"INSERT OR REPLACE INTO turns (key, {TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+        "DELETE FROM turns WHERE key = ? AND id = ?",
+        [(key, entry.turn.id) for entry in entries],
+    )
+    connection.executemany(
+        f"INSERT INTO turns (key, {TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
         [
             (
                 key,
@@ -74,6 +80,16 @@ def write(connection: sqlite3.Connection, key: str, entries: Iterable[Entry]) ->
             for entry in entries
         ],
     )
+    connection.executemany(
+        "INSERT INTO words (key, id, word) VALUES (?, ?, ?)",
+        [(key, entry.turn.id, word) for entry in entries for word in indexed(entry.turn)],
+    )
+
+
+def index_words(connection: sqlite3.Connection) -> None:
+    """Make every turn one that can be found."""
+    for row in connection.execute(f"SELECT key, {TURN} FROM turns").fetchall():  # noqa: S608 - a constant
+        write(connection, row[0], [entry_of(row[1:])])
 
 
 def newest(connection: sqlite3.Connection, key: str, *, limit: int) -> list[Entry]:
@@ -82,7 +98,7 @@ def newest(connection: sqlite3.Connection, key: str, *, limit: int) -> list[Entr
         f"SELECT {TURN} FROM turns WHERE key = ? ORDER BY seq DESC LIMIT ?",  # noqa: S608 - a constant
         (key, limit),
     )
-    return [_entry(row) for row in rows][::-1]
+    return [entry_of(row) for row in rows][::-1]
 
 
 def get(connection: sqlite3.Connection, key: str, turn_id: str) -> Entry | None:
@@ -91,7 +107,7 @@ def get(connection: sqlite3.Connection, key: str, turn_id: str) -> Entry | None:
         f"SELECT {TURN} FROM turns WHERE key = ? AND id = ?",  # noqa: S608 - a constant
         (key, turn_id),
     ).fetchone()
-    return None if row is None else _entry(row)
+    return None if row is None else entry_of(row)
 
 
 def is_live(connection: sqlite3.Connection, key: str, *, since: datetime) -> bool:
@@ -100,59 +116,6 @@ def is_live(connection: sqlite3.Connection, key: str, *, since: datetime) -> boo
         "SELECT 1 FROM sessions WHERE key = ? AND last_active > ?", (key, microseconds(since))
     ).fetchone()
     return row is not None
-
-
-def clear(
-    connection: sqlite3.Connection, session: Session, *, now: datetime, life: timedelta
-) -> int:
-    """Forget the turns of a session. Its row stays, without words, until it expires."""
-    turns = 0
-    if is_live(connection, session.key, since=now - life):
-        (turns,) = connection.execute(
-            "SELECT count(*) FROM turns WHERE key = ?", (session.key,)
-        ).fetchone()
-    open_session(connection, session, now=now, life=life)
-    at = microseconds(now)
-    connection.execute("DELETE FROM turns WHERE key = ?", (session.key,))
-    connection.execute(
-        "UPDATE sessions SET title = '', last_active = ?1, cleared_at = ?1,"
-        " cleared_seq = max(last_seq, ?2), last_seq = max(last_seq, ?2) WHERE key = ?3",
-        (at, even(at), session.key),
-    )
-    return int(turns)
-
-
-def summaries(
-    connection: sqlite3.Connection, user_id: str, *, since: datetime, limit: int
-) -> Sequence[SessionSummary]:
-    """Return the user's sessions, the most recently active first."""
-    rows = connection.execute(
-        "SELECT session_id, title, last_active,"
-        " (SELECT count(*) FROM turns WHERE turns.key = sessions.key)"
-        " FROM sessions WHERE user_id = ? AND last_active > ? AND title != ''"
-        " ORDER BY last_active DESC, key LIMIT ?",
-        (user_id, microseconds(since), limit),
-    )
-    return tuple(
-        SessionSummary(
-            session_id=session_id, title=title, last_active=moment(last_active), turns=turns
-        )
-        for session_id, title, last_active, turns in rows
-    )
-
-
-def probe(connection: sqlite3.Connection) -> None:
-    """Read from the tables."""
-    connection.execute("SELECT key FROM sessions LIMIT 1").fetchone()
-
-
-def remove_expired(connection: sqlite3.Connection, *, since: datetime) -> None:
-    """Remove the sessions without activity since then, except what must still be replayed."""
-    connection.execute(
-        "DELETE FROM sessions WHERE last_active <= ? AND key NOT IN (SELECT key FROM outbox)",
-        (microseconds(since),),
-    )
-    connection.execute("DELETE FROM turns WHERE key NOT IN (SELECT key FROM sessions)")
 
 
 def open_session(
@@ -174,7 +137,8 @@ def open_session(
     return last_seq, None if cleared_at is None else moment(cleared_at)
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def entry_of(row: Sequence[Any]) -> Entry:
+    """Return the turn in a row of the columns `TURN`."""
     turn_id, seq, started_at, question, answer, status, record = row
     turn = Turn(
         id=turn_id,

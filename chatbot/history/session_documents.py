@@ -83,12 +83,18 @@ def cleared(session: Session, *, at: datetime) -> list[Document]:
                 "version": SCHEMA_VERSION,
             }
         },
-        {"$unset": ["last_seq_until", "lease"]},
+        {"$unset": "last_seq_until"},
     ]
 
 
-def listing(user_id: str, *, since: datetime, limit: int, messages: str) -> list[Document]:
-    """Return the aggregation that lists a user's sessions with the number of their turns."""
+def listed(user_id: str, *, since: datetime, before: datetime | None = None) -> Document:
+    """Return the condition for the sessions that a list of this user shows."""
+    active = {"$gt": since} if before is None else {"$gt": since, "$lt": before}
+    return {"user_id": user_id, "last_active": active, "title": {"$gt": ""}}
+
+
+def listing(where: Document, *, limit: int, messages: str) -> list[Document]:
+    """Return the aggregation that lists these sessions with the number of their turns."""
     counted = [
         {
             "$match": {
@@ -104,7 +110,7 @@ def listing(user_id: str, *, since: datetime, limit: int, messages: str) -> list
         {"$count": "turns"},
     ]
     return [
-        {"$match": {"user_id": user_id, "last_active": {"$gt": since}, "title": {"$gt": ""}}},
+        {"$match": where},
         {"$sort": {"last_active": -1, "_id": 1}},
         {"$limit": limit},
         {

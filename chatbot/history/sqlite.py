@@ -9,51 +9,75 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbot.errors import HistoryError
+from chatbot.history import rows
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
 
 MEMORY = ":memory:"
 BUSY_SECONDS = 5.0
-SCHEMA = (
-    """
-    CREATE TABLE sessions (
-        key TEXT PRIMARY KEY,
-        user_id TEXT NOT NULL,
-        session_id TEXT NOT NULL,
-        title TEXT NOT NULL,
-        created_at INTEGER NOT NULL,
-        last_active INTEGER NOT NULL,
-        last_seq INTEGER NOT NULL,
-        cleared_seq INTEGER NOT NULL,
-        cleared_at INTEGER
-    ) STRICT;
-    CREATE INDEX sessions_by_user ON sessions (user_id, last_active DESC);
-    CREATE INDEX sessions_by_activity ON sessions (last_active);
-    CREATE TABLE turns (
-        key TEXT NOT NULL,
-        id TEXT NOT NULL,
-        seq INTEGER NOT NULL,
-        started_at INTEGER NOT NULL,
-        question TEXT NOT NULL,
-        answer TEXT NOT NULL,
-        status TEXT NOT NULL,
-        record TEXT NOT NULL,
-        PRIMARY KEY (key, id)
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX turns_by_place ON turns (key, seq);
-    CREATE TABLE outbox (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        key TEXT NOT NULL,
-        user_id TEXT NOT NULL,
-        session_id TEXT NOT NULL,
-        action TEXT NOT NULL,
-        turn_id TEXT,
-        at INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX outbox_by_session ON outbox (key, number);
-    """,
+SCHEMA: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE sessions (
+            key TEXT PRIMARY KEY,
+            user_id TEXT NOT NULL,
+            session_id TEXT NOT NULL,
+            title TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            last_active INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL,
+            cleared_seq INTEGER NOT NULL,
+            cleared_at INTEGER
+        ) STRICT
+        """,
+        "CREATE INDEX sessions_by_user ON sessions (user_id, last_active DESC)",
+        "CREATE INDEX sessions_by_activity ON sessions (last_active)",
+        """
+        CREATE TABLE turns (
+            key TEXT NOT NULL,
+            id TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            started_at INTEGER NOT NULL,
+            question TEXT NOT NULL,
+            answer TEXT NOT NULL,
+            status TEXT NOT NULL,
+            record TEXT NOT NULL,
+            PRIMARY KEY (key, id)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX turns_by_place ON turns (key, seq)",
+        """
+        CREATE TABLE outbox (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            key TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            session_id TEXT NOT NULL,
+            action TEXT NOT NULL,
+            turn_id TEXT,
+            at INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX outbox_by_session ON outbox (key, number)",
+    ),
+    (
+        "ALTER TABLE outbox ADD COLUMN title TEXT",
+        """
+        CREATE TABLE words (
+            key TEXT NOT NULL,
+            id TEXT NOT NULL,
+            word TEXT NOT NULL,
+            PRIMARY KEY (key, id, word)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TRIGGER words_go_with_their_turn AFTER DELETE ON turns BEGIN
+            DELETE FROM words WHERE key = old.key AND id = old.id;
+        END
+        """,
+    ),
 )
+WITHOUT_WORDS = 1  # the version that could not be searched
 
 
 class LocalFileError(HistoryError):
@@ -146,9 +170,11 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
     if version > len(SCHEMA):
         message = f"The history file {path} was written by a newer version of this program."
         raise LocalFileError(message)
-    for script in SCHEMA[version:]:
-        for statement in script.split(";"):
+    for statements in SCHEMA[version:]:
+        for statement in statements:
             connection.execute(statement)
+    if version == WITHOUT_WORDS:
+        rows.index_words(connection)
     connection.execute(f"PRAGMA user_version = {len(SCHEMA)}")
     connection.execute("COMMIT")
 

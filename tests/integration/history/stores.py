@@ -1,23 +1,23 @@
 """The stores of the history, opened for a test."""
 
-import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from chatbot.domain import LoadedHistory, Session, SessionSummary, Turn, TurnStatus
+from chatbot.domain import LoadedHistory, Match, Session, SessionSummary, Turn, TurnStatus
 from chatbot.errors import HistoryError
 from chatbot.history.connection import open_client
 from chatbot.history.entries import Entry, Recent
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
-from chatbot.ports import ChatHistory
+from chatbot.ports import SessionStore
 from tests.servers.mongod import Mongod
 
-Opener = Callable[[Mongod, Path], AbstractAsyncContextManager[ChatHistory]]
+Opener = Callable[[Mongod, Path], AbstractAsyncContextManager[SessionStore]]
+CONTRACT = "contract"
 START = datetime(2026, 5, 4, 9, 30, 15, 123457, tzinfo=UTC)
 
 
@@ -42,28 +42,23 @@ def turn(
 
 @asynccontextmanager
 async def mongo_history(
-    mongod: Mongod,
-    database: str | None = None,
-    **options: Any,
+    mongod: Mongod, database: str, **options: Any
 ) -> AsyncIterator[MongoChatHistory]:
-    """Open the store in MongoDB, in a database of its own unless one is named."""
-    name = database or f"test_{uuid.uuid4().hex}"
+    """Open the store in MongoDB."""
     chosen: dict[str, Any] = {"collection": "chat_history", "ttl_days": 30.0} | options
     async with open_client(mongod.uri) as client:
-        history = MongoChatHistory(client, database=name, **chosen)
+        history = MongoChatHistory(client, database=database, **chosen)
         try:
             yield history
         finally:
             await history.close()
-            if database is None:
-                await client.drop_database(name)
 
 
 @asynccontextmanager
 async def resilient_history(
     mongod: Mongod,
     path: Path | str,
-    database: str | None = None,
+    database: str,
     **options: Any,
 ) -> AsyncIterator[ResilientChatHistory]:
     """Open the store in MongoDB with a local file behind it."""
@@ -74,40 +69,49 @@ async def resilient_history(
 
 
 @asynccontextmanager
-async def in_mongodb(mongod: Mongod, _folder: Path) -> AsyncIterator[ChatHistory]:
-    async with mongo_history(mongod) as history:
+async def in_mongodb(mongod: Mongod, _folder: Path) -> AsyncIterator[SessionStore]:
+    await empty(mongod, CONTRACT)
+    async with mongo_history(mongod, CONTRACT) as history:
         yield history
 
 
 @asynccontextmanager
-async def in_file(_mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
+async def in_file(_mongod: Mongod, folder: Path) -> AsyncIterator[SessionStore]:
     async with LocalChatHistory(folder / "data" / "history.sqlite3") as history:
         yield history
 
 
 @asynccontextmanager
-async def in_memory(_mongod: Mongod, _folder: Path) -> AsyncIterator[ChatHistory]:
+async def in_memory(_mongod: Mongod, _folder: Path) -> AsyncIterator[SessionStore]:
     async with LocalChatHistory(":memory:") as history:
         yield history
 
 
 @asynccontextmanager
-async def in_both(mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
-    async with resilient_history(mongod, folder / "history.sqlite3") as history:
+async def in_both(mongod: Mongod, folder: Path) -> AsyncIterator[SessionStore]:
+    await empty(mongod, CONTRACT)
+    async with resilient_history(mongod, folder / "history.sqlite3", CONTRACT) as history:
         yield history
+
+
+async def empty(mongod: Mongod, database: str) -> None:
+    """Remove what other tests left; quicker than to make a database for each."""
+    async with open_client(mongod.uri) as client:
+        for name in await client[database].list_collection_names():
+            await client[database][name].delete_many({})
 
 
 class Away:
     """A primary store that is never there."""
-
-    async def ping(self) -> None:
-        raise self._error
 
     async def close(self) -> None:
         pass
 
     async def check(self) -> str:
         return self._error.message
+
+    async def ping(self) -> None:
+        raise self._error
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
         raise self._error
@@ -130,7 +134,33 @@ class Away:
     async def forget(self, session: Session, *, at: datetime) -> int:
         raise self._error
 
-    async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
+    async def forget_all(self, user_id: str, *, at: datetime) -> int:
+        raise self._error
+
+    async def forget_user(self, user_id: str) -> int:
+        raise self._error
+
+    async def revive(self, session: Session) -> None:
+        raise self._error
+
+    async def sessions(
+        self, user_id: str, *, limit: int, before: datetime | None = None
+    ) -> Sequence[SessionSummary]:
+        raise self._error
+
+    async def summary(self, session: Session) -> SessionSummary | None:
+        raise self._error
+
+    async def turns(self, session: Session) -> Sequence[Turn]:
+        raise self._error
+
+    async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
+        raise self._error
+
+    async def rename(self, session: Session, title: str) -> bool:
+        raise self._error
+
+    async def restore(self, session: Session, title: str, turns: Sequence[Turn]) -> None:
         raise self._error
 
     @property
@@ -139,7 +169,7 @@ class Away:
 
 
 @asynccontextmanager
-async def cut_off(_mongod: Mongod, folder: Path) -> AsyncIterator[ChatHistory]:
+async def cut_off(_mongod: Mongod, folder: Path) -> AsyncIterator[SessionStore]:
     """Open a store whose MongoDB is not there at all."""
     local = LocalChatHistory(folder / "history.sqlite3")
     async with ResilientChatHistory(Away(), local) as history:

@@ -10,7 +10,7 @@ import pytest
 
 from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.errors import InputError
-from chatbot.ports import ChatHistory
+from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
     START,
     Opener,
@@ -38,17 +38,17 @@ ALICE = Session(session_id="s", user_id="alice")
 )
 async def history(
     request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
-) -> AsyncIterator[ChatHistory]:
+) -> AsyncIterator[SessionStore]:
     opener: Opener = request.param
     async with opener(mongod, tmp_path) as store:
         yield store
 
 
-async def ids(history: ChatHistory, session: Session = SESSION, limit: int = 100) -> list[str]:
+async def ids(history: SessionStore, session: Session = SESSION, limit: int = 100) -> list[str]:
     return [turn.id for turn in (await history.load(session, limit=limit)).turns]
 
 
-async def test_a_turn_comes_back_as_it_was(history: ChatHistory) -> None:
+async def test_a_turn_comes_back_as_it_was(history: SessionStore) -> None:
     saved = Turn(
         id="7b1f-中文",
         question="瓦尔登湖在哪里? {braces} \0 \u2028 🙂",
@@ -66,7 +66,7 @@ async def test_a_turn_comes_back_as_it_was(history: ChatHistory) -> None:
     assert await history.find(SESSION, saved.id) == saved
 
 
-async def test_an_unknown_session_is_empty(history: ChatHistory) -> None:
+async def test_an_unknown_session_is_empty(history: SessionStore) -> None:
     assert await ids(history) == []
     assert await history.find(SESSION, "1") is None
     assert await history.clear(SESSION) == 0
@@ -83,7 +83,7 @@ async def test_an_unknown_session_is_empty(history: ChatHistory) -> None:
     ],
 )
 async def test_the_newest_turns_come_oldest_first(
-    history: ChatHistory, limit: int, expected: list[str]
+    history: SessionStore, limit: int, expected: list[str]
 ) -> None:
     for number in range(5):
         await history.save(SESSION, turn(str(number), second=number))
@@ -98,7 +98,7 @@ async def test_the_newest_turns_come_oldest_first(
         pytest.param([0.000001, 0.000002, 0.000003], id="a microsecond apart"),
     ],
 )
-async def test_a_turn_is_kept_at_the_end(history: ChatHistory, seconds: list[float]) -> None:
+async def test_a_turn_is_kept_at_the_end(history: SessionStore, seconds: list[float]) -> None:
     for name, second in zip("abc", seconds, strict=True):
         await history.save(SESSION, turn(name, second=second))
     assert await ids(history) == ["a", "b", "c"]
@@ -117,7 +117,7 @@ async def test_a_turn_is_kept_at_the_end(history: ChatHistory, seconds: list[flo
     ],
 )
 async def test_saving_again_replaces_only_an_unfinished_turn_by_a_complete_one(
-    history: ChatHistory,
+    history: SessionStore,
     first: TurnStatus,
     second: TurnStatus,
     answers: tuple[str, str],
@@ -133,7 +133,7 @@ async def test_saving_again_replaces_only_an_unfinished_turn_by_a_complete_one(
     assert loaded == (after if replaced else before, turn("b", second=1))
 
 
-async def test_sessions_never_see_each_other(history: ChatHistory) -> None:
+async def test_sessions_never_see_each_other(history: SessionStore) -> None:
     everyone = [SESSION, ALICE, Session(session_id="s", user_id="bob"), Session(session_id="t")]
     for number, session in enumerate(everyone):
         await history.save(session, turn("same-id", answer=str(number)))
@@ -155,7 +155,7 @@ async def test_sessions_never_see_each_other(history: ChatHistory) -> None:
     ],
 )
 async def test_ids_are_never_confused(
-    history: ChatHistory, mine: tuple[str, str], other: tuple[str, str]
+    history: SessionStore, mine: tuple[str, str], other: tuple[str, str]
 ) -> None:
     for session_id, turn_id in (mine, other):
         await history.save(Session(session_id=session_id), turn(turn_id))
@@ -166,14 +166,16 @@ async def test_ids_are_never_confused(
 
 
 @pytest.mark.parametrize("turn_id", ["", "a b", "a\n", "a/b", "x" * 201, "\ud800"])
-async def test_a_turn_id_of_another_form_is_refused(history: ChatHistory, turn_id: str) -> None:
+async def test_a_turn_id_of_another_form_is_refused(
+    history: SessionStore, turn_id: str
+) -> None:
     with pytest.raises(InputError, match="turn id"):
         await history.save(SESSION, turn(turn_id))
     with pytest.raises(InputError, match="turn id"):
         await history.find(SESSION, turn_id)
 
 
-async def test_a_cleared_session_begins_anew(history: ChatHistory) -> None:
+async def test_a_cleared_session_begins_anew(history: SessionStore) -> None:
     for number in range(3):
         await history.save(SESSION, turn(str(number), second=number))
     assert await history.clear(SESSION) == 3
@@ -186,7 +188,7 @@ async def test_a_cleared_session_begins_anew(history: ChatHistory) -> None:
 
 
 async def test_a_turn_that_ran_while_its_session_was_cleared_is_not_kept(
-    history: ChatHistory,
+    history: SessionStore,
 ) -> None:
     await history.save(SESSION, turn("before", started_at=datetime.now(UTC)))
     running = turn("running", started_at=datetime.now(UTC))
@@ -199,7 +201,7 @@ async def test_a_turn_that_ran_while_its_session_was_cleared_is_not_kept(
     assert await ids(history) == ["after"]
 
 
-async def test_sessions_are_listed_newest_first(history: ChatHistory) -> None:
+async def test_sessions_are_listed_newest_first(history: SessionStore) -> None:
     for name in ("first", "second", "third"):
         session = Session(session_id=name, user_id="alice")
         await history.save(session, replace(turn("1"), question=f"  {name}\n  question " * 9))
@@ -214,7 +216,7 @@ async def test_sessions_are_listed_newest_first(history: ChatHistory) -> None:
     assert listed[0].last_active - datetime.now(UTC) < timedelta(seconds=5)
 
 
-async def test_turns_of_many_sessions_at_once_all_arrive(history: ChatHistory) -> None:
+async def test_turns_of_many_sessions_at_once_all_arrive(history: SessionStore) -> None:
     sessions = [Session(session_id=f"s{number}") for number in range(10)]
 
     async def talk(session: Session) -> None:
@@ -224,3 +226,117 @@ async def test_turns_of_many_sessions_at_once_all_arrive(history: ChatHistory) -
     await asyncio.gather(*(talk(session) for session in sessions))
     for session in sessions:
         assert await ids(history, session) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+async def test_sessions_are_paged(history: SessionStore, page: int) -> None:
+    for number in range(5):
+        await history.save(Session(session_id=str(number), user_id="alice"), turn("1"))
+        await asyncio.sleep(0.002)  # activity is kept by the millisecond
+    found: list[str] = []
+    before: datetime | None = None
+    while listed := await history.sessions("alice", limit=page, before=before):
+        found += [summary.session_id for summary in listed]
+        before = listed[-1].last_active
+    assert found == ["4", "3", "2", "1", "0"]
+
+
+async def test_a_session_has_a_summary_and_all_its_turns(history: SessionStore) -> None:
+    assert await history.summary(ALICE) is None
+    assert await history.turns(ALICE) == ()
+    turns = [turn(str(number), second=number) for number in range(3)]
+    for each in turns:
+        await history.save(ALICE, each)
+    summary = await history.summary(ALICE)
+    assert summary is not None
+    assert (summary.session_id, summary.title, summary.turns) == ("s", "question 0", 3)
+    assert list(await history.turns(ALICE)) == turns
+    assert await history.summary(SESSION) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("风景", ["walden"], id="a Chinese word inside a sentence"),
+        pytest.param("瓦尔登湖", ["walden"], id="a Chinese name"),
+        pytest.param("湖", ["walden"], id="one Chinese character"),
+        pytest.param("benefit", ["benefits"], id="another form of the word"),
+        pytest.param("DENTAL Insurance", ["benefits"], id="several words in other case"),
+        pytest.param("cooking", ["walden"], id="a word of the answer"),
+        pytest.param("dental 风景", [], id="words of two turns"),
+        pytest.param("$where {}", [], id="operators"),
+        pytest.param("", [], id="nothing"),
+        pytest.param("？！", [], id="punctuation alone"),
+        pytest.param("\ud800", [], id="half a character"),
+        pytest.param("question", ["benefits", "walden"], id="newest first"),
+    ],
+)
+async def test_turns_are_found_by_their_words(
+    history: SessionStore, text: str, found: list[str]
+) -> None:
+    about = replace(
+        turn("walden", answer="Cooking"), question="question: 瓦尔登湖的风景怎么样?"
+    )
+    benefits = replace(
+        turn("benefits", second=1), question="Question: which benefits? Dental insurance?"
+    )
+    await history.save(ALICE, about)
+    await history.save(Session(session_id="t", user_id="alice"), benefits)
+    await history.save(Session(session_id="s", user_id="bob"), about)
+    cleared = Session(session_id="gone", user_id="alice")
+    await history.save(cleared, about)
+    await history.clear(cleared)
+    matches = await history.search("alice", text, limit=9)
+    assert [match.turn.id for match in matches] == found
+    assert len(await history.search("alice", text, limit=1)) == min(len(found), 1)
+    if found == ["walden"]:
+        assert (matches[0].session_id, matches[0].turn) == ("s", about)
+        assert matches[0].title == walden
+
+
+async def test_a_replaced_turn_is_found_by_its_new_words_alone(history: SessionStore) -> None:
+    await history.save(ALICE, turn("1", answer="half", status="stopped"))
+    await history.save(ALICE, turn("1", answer="whole"))
+    assert len(await history.search("alice", "whole", limit=9)) == 1
+    assert len(await history.search("alice", "half", limit=9)) == 0
+
+
+async def test_a_session_can_be_renamed(history: SessionStore) -> None:
+    assert not await history.rename(ALICE, "nothing there")
+    await history.save(ALICE, turn("1"))
+    assert await history.rename(ALICE, "  Trip to\n the 湖 ")
+    assert not await history.rename(SESSION, "of somebody else")
+    await history.save(ALICE, turn("2", second=1))
+    await history.load(ALICE, limit=9)
+    (summary,) = await history.sessions("alice", limit=9)
+    assert summary.title == "Trip to the 湖"
+    with pytest.raises(InputError, match="title"):
+        await history.rename(ALICE, " \n ")
+    await history.clear(ALICE)
+    assert not await history.rename(ALICE, "cleared")
+
+
+async def test_a_session_can_be_restored_after_it_was_cleared(history: SessionStore) -> None:
+    turns = [turn(str(n), started_at=datetime.now(UTC)) for n in range(250)]
+    await history.save(ALICE, turns[0])
+    await history.clear(ALICE)
+    await history.restore(ALICE, "back again", turns)
+    await history.restore(ALICE, "back again", turns)
+    assert list(await history.turns(ALICE)) == turns
+    summary = await history.summary(ALICE)
+    assert summary is not None
+    assert (summary.title, summary.turns) == ("back again", 250)
+
+
+async def test_a_user_can_be_forgotten(history: SessionStore) -> None:
+    for name in ("s", "t"):
+        await history.save(Session(session_id=name, user_id="alice"), turn("1"))
+        await history.save(Session(session_id=name, user_id="bob"), turn("1"))
+    assert await history.forget_user("alice") == 2
+    assert await history.sessions("alice", limit=9) == ()
+    assert await ids(history, ALICE) == []
+    assert await history.search("alice", "question", limit=9) == ()
+    assert len(await history.sessions("bob", limit=9)) == 2
+    assert await history.forget_user("alice") == 0
+    await history.save(ALICE, turn("2"))
+    assert await ids(history, ALICE) == ["2"]

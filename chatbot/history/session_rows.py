@@ -1,0 +1,140 @@
+"""Sessions as people see them, as rows of SQLite."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from chatbot.domain import Match, Session, SessionSummary
+from chatbot.history import rows
+from chatbot.history.entries import even, microseconds, moment
+
+SUMMARY = (
+    "SELECT session_id, title, last_active,"
+    " (SELECT count(*) FROM turns WHERE turns.key = sessions.key) FROM sessions"
+)
+
+
+def clear(
+    connection: sqlite3.Connection, session: Session, *, now: datetime, life: timedelta
+) -> int:
+    """Forget the turns of a session. Its row stays, without words, until it expires."""
+    turns = 0
+    if rows.is_live(connection, session.key, since=now - life):
+        (turns,) = connection.execute(
+            "SELECT count(*) FROM turns WHERE key = ?", (session.key,)
+        ).fetchone()
+    rows.open_session(connection, session, now=now, life=life)
+    at = microseconds(now)
+    connection.execute("DELETE FROM turns WHERE key = ?", (session.key,))
+    connection.execute(
+        "UPDATE sessions SET title = '', last_active = ?1, cleared_at = ?1,"
+        " cleared_seq = max(last_seq, ?2), last_seq = max(last_seq, ?2) WHERE key = ?3",
+        (at, even(at), session.key),
+    )
+    return int(turns)
+
+
+def summaries(
+    connection: sqlite3.Connection,
+    user_id: str,
+    *,
+    since: datetime,
+    limit: int,
+    before: datetime | None = None,
+) -> Sequence[SessionSummary]:
+    """Return the user's sessions, the most recently active first."""
+    found = connection.execute(
+        f"{SUMMARY} WHERE user_id = ?1 AND title != '' AND last_active > ?2"
+        " AND (?3 IS NULL OR last_active < ?3) ORDER BY last_active DESC, key LIMIT ?4",
+        (
+            user_id,
+            microseconds(since),
+            None if before is None else microseconds(before),
+            limit,
+        ),
+    )
+    return tuple(_summary(row) for row in found)
+
+
+def summary(
+    connection: sqlite3.Connection, session: Session, *, since: datetime
+) -> SessionSummary | None:
+    """Return the session as a list shows it, if it has turns."""
+    row = connection.execute(
+        f"{SUMMARY} WHERE key = ? AND title != '' AND last_active > ?",
+        (session.key, microseconds(since)),
+    ).fetchone()
+    return None if row is None else _summary(row)
+
+
+def matches(
+    connection: sqlite3.Connection,
+    user_id: str,
+    words: Sequence[str],
+    *,
+    since: datetime,
+    limit: int,
+) -> Sequence[Match]:
+    """Return the user's turns that have all the words, the newest first."""
+    has_word = (
+        " AND EXISTS (SELECT 1 FROM words"
+        " WHERE words.key = turns.key AND words.id = turns.id AND word = ?)"
+    )
+    columns = ", ".join(f"turns.{column}" for column in rows.TURN.split(", "))
+    found = connection.execute(
+        f"SELECT sessions.session_id, sessions.title, {columns}"  # noqa: S608 - constants
+        " FROM sessions JOIN turns ON turns.key = sessions.key"
+        f" WHERE user_id = ? AND last_active > ?{has_word * len(words)}"
+        " ORDER BY turns.seq DESC LIMIT ?",
+        (user_id, microseconds(since), *words, limit),
+    )
+    return tuple(
+        Match(session_id=session_id, title=title, turn=rows.entry_of(row).turn)
+        for session_id, title, *row in found
+    )
+
+
+def rename(
+    connection: sqlite3.Connection, session: Session, title: str, *, since: datetime
+) -> bool:
+    """Give the session another title and tell whether there is such a session."""
+    changed = connection.execute(
+        "UPDATE sessions SET title = ? WHERE key = ? AND title != '' AND last_active > ?",
+        (title, session.key, microseconds(since)),
+    )
+    return changed.rowcount > 0
+
+
+def revive(connection: sqlite3.Connection, session: Session) -> None:
+    """Take back that the session was cleared, so that turns from before may come again."""
+    connection.execute("UPDATE sessions SET cleared_at = NULL WHERE key = ?", (session.key,))
+
+
+def of_user(
+    connection: sqlite3.Connection, user_id: str, *, since: datetime
+) -> Sequence[Session]:
+    """Return all sessions of the user."""
+    found = summaries(connection, user_id, since=since, limit=-1)
+    return [Session(session_id=each.session_id, user_id=user_id) for each in found]
+
+
+def probe(connection: sqlite3.Connection) -> None:
+    """Read from the tables."""
+    connection.execute("SELECT key FROM sessions LIMIT 1").fetchone()
+
+
+def remove_expired(connection: sqlite3.Connection, *, since: datetime) -> None:
+    """Remove the sessions without activity since then, except what must still be replayed."""
+    connection.execute(
+        "DELETE FROM sessions WHERE last_active <= ? AND key NOT IN (SELECT key FROM outbox)",
+        (microseconds(since),),
+    )
+    connection.execute("DELETE FROM turns WHERE key NOT IN (SELECT key FROM sessions)")
+
+
+def _summary(row: Sequence[Any]) -> SessionSummary:
+    session_id, title, last_active, turns = row
+    return SessionSummary(
+        session_id=session_id, title=title, last_active=moment(last_active), turns=turns
+    )
