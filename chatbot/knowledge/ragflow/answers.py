@@ -14,6 +14,7 @@ from chatbot.knowledge.ragflow.documents import SourceFile
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase, gravest
+from chatbot.knowledge.ragflow.tasks import cancelled
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 SILENCE_SECONDS = 60.0
@@ -99,9 +100,7 @@ class RagflowAnswers:
 
     async def close(self) -> None:
         """Close the connections to RAGFlow."""
-        for task in self._deleting:
-            task.cancel()
-        await asyncio.gather(*self._deleting, return_exceptions=True)
+        await cancelled(self._deleting)
         await self._knowledge_base.close()
 
     async def _passages(

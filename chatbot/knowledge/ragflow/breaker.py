@@ -5,19 +5,20 @@ import time
 from collections.abc import Awaitable, Callable
 
 from chatbot.knowledge.ragflow.errors import RagflowError, unreachable
+from chatbot.knowledge.ragflow.tasks import cancelled
 
-FIRST_PAUSE = 1.0
+PAUSE = 1.0
 LONGEST_PAUSE = 30.0
-PROBE_PAUSE = 2.0
 PATIENCE = 0.25
 
 
 class CircuitBreaker:
     """Refuses calls at once while the service is down.
 
-    A call that failed for good opens it. After a pause the next caller starts one probe for
-    everybody and waits for it no longer than `patience`: a dead service costs nobody more. The
-    pause doubles as long as calls fail although the probe succeeds.
+    A call that failed for good opens it. The next caller starts one probe for everybody, and
+    nobody waits longer than `patience` after its start: so one slow call shuts nobody out, and
+    a dead service costs nobody more. A failed probe is repeated after a pause at the earliest.
+    When calls fail again although the probe succeeded, probing pauses too, longer each time.
     """
 
     def __init__(
@@ -27,7 +28,8 @@ class CircuitBreaker:
         self._patience = patience
         self._reason = ""
         self._not_before = 0.0
-        self._pause = FIRST_PAUSE
+        self._pause = 0.0
+        self._waited_until = 0.0
         self._probing: asyncio.Task[None] | None = None
 
     @property
@@ -43,18 +45,20 @@ class CircuitBreaker:
         """
         if not self._reason:
             return
-        if self._probing is None and time.monotonic() >= self._not_before:
+        now = time.monotonic()
+        if self._probing is None and now >= self._not_before:
             self._probing = asyncio.create_task(self._run_probe())
-        if self._probing is not None:
-            await asyncio.wait({self._probing}, timeout=self._patience)
+            self._waited_until = now + self._patience
+        if self._probing is not None and now < self._waited_until:
+            await asyncio.wait({self._probing}, timeout=self._waited_until - now)
         if self._reason:
-            wait = max(self._not_before - time.monotonic(), PROBE_PAUSE)
+            wait = max(self._not_before - time.monotonic(), PAUSE)
             raise unreachable(self._reason, retry_after=round(wait, 1))
 
     def succeeded(self) -> None:
         """Take note that a call was answered."""
         self._reason = ""
-        self._pause = FIRST_PAUSE
+        self._pause = 0.0
 
     def failed(self, error: RagflowError) -> None:
         """Take note that a call failed for good because the service did not answer."""
@@ -62,13 +66,11 @@ class CircuitBreaker:
             return
         self._reason = error.detail or error.kind
         self._not_before = time.monotonic() + self._pause
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._pause = min(self._pause * 2 or PAUSE, LONGEST_PAUSE)
 
     async def close(self) -> None:
         """End a probe that is under way."""
-        if (probing := self._probing) is not None:
-            probing.cancel()
-            await asyncio.gather(probing, return_exceptions=True)
+        await cancelled([self._probing] if self._probing else [])
 
     async def _run_probe(self) -> None:
         try:
@@ -76,6 +78,6 @@ class CircuitBreaker:
             self._reason = ""
         except RagflowError as error:
             self._reason = error.detail or error.kind
-            self._not_before = time.monotonic() + PROBE_PAUSE
+            self._not_before = time.monotonic() + PAUSE
         finally:
             self._probing = None

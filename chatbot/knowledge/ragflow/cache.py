@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.ragflow.tasks import cancelled
 
 T = TypeVar("T")
 
@@ -49,19 +50,9 @@ class Renewed(Generic[T]):
             self._renewal()
         return value
 
-    async def renew(self) -> T:
-        """Load the value again and return it.
-
-        Raises:
-            KnowledgeBaseError: It could not be loaded.
-        """
-        return await asyncio.shield(self._renewal())
-
     async def close(self) -> None:
         """End a load that is under way."""
-        if (loading := self._loading) is not None:
-            loading.cancel()
-            await asyncio.gather(loading, return_exceptions=True)
+        await cancelled([self._loading] if self._loading else [])
 
     def _renewal(self) -> asyncio.Task[T]:
         if self._loading is None:

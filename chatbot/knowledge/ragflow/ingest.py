@@ -186,6 +186,8 @@ def _problem(name: str, size: int) -> str:
         return "The file is empty."
     if len(name.encode(errors="replace")) > NAME_BYTES:
         return f"Its name is longer than {NAME_BYTES} bytes, which RAGFlow does not take."
+    if not name.isprintable():
+        return "Its name has characters that are not printable."
     return ""
 
 

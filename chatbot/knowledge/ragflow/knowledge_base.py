@@ -1,6 +1,7 @@
 """RAGFlow's assistants as the knowledge base."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from chatbot.domain import Assistant, Findings, Passage
@@ -8,12 +9,15 @@ from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.ragflow.cache import Renewed
 from chatbot.knowledge.ragflow.documents import SourceFile, source_file
-from chatbot.knowledge.ragflow.errors import RagflowError
+from chatbot.knowledge.ragflow.errors import RagflowError, too_late
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
 from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
+from chatbot.knowledge.ragflow.tasks import cancelled
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 LIST_SECONDS = 60.0
+MARGIN = 0.95  # whoever waits with the same limit gets what there is before it strikes
+_Result = list[Answer] | RagflowError
 _GRAVEST: Sequence[KnowledgeFailure] = (
     "unavailable",
     "forbidden",
@@ -50,9 +54,16 @@ class RagflowKnowledgeBase:
         question = query.strip().encode(errors="replace").decode()
         if not question or not assistants:
             return Findings()
+        seconds = self._transport.timeout_seconds * MARGIN
+        deadline = time.monotonic() + seconds
         listing = await self._listing.get()
         asked = list({each.id: each for each in assistants}.values())
-        results = await asyncio.gather(*(self._ask(listing, each, question) for each in asked))
+        tasks = [asyncio.create_task(self._ask(listing, each, question)) for each in asked]
+        try:
+            await asyncio.wait(tasks, timeout=max(deadline - time.monotonic(), 0))
+            results = [task.result() if task.done() else too_late(seconds) for task in tasks]
+        finally:
+            await cancelled(tasks)
         errors = [result for result in results if isinstance(result, RagflowError)]
         if len(errors) == len(results):
             raise gravest(errors)
@@ -87,9 +98,7 @@ class RagflowKnowledgeBase:
         await self._listing.close()
         await self._transport.close()
 
-    async def _ask(
-        self, listing: Listing, assistant: Assistant, question: str
-    ) -> list[Answer] | RagflowError:
+    async def _ask(self, listing: Listing, assistant: Assistant, question: str) -> _Result:
         chat = listing.chats.get(assistant.id)
         if chat is None:
             message = f"RAGFlow has no assistant {assistant.name!r} any more."
@@ -124,7 +133,7 @@ def _merged(answers: Sequence[Answer], limit: int) -> list[Passage]:
 
 
 def _failures(
-    results: Iterable[tuple[Assistant, list[Answer] | RagflowError]],
+    results: Iterable[tuple[Assistant, _Result]],
 ) -> Mapping[str, str]:
     failures = {}
     for assistant, result in results:

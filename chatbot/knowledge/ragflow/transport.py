@@ -21,6 +21,7 @@ from chatbot.knowledge.ragflow.request import Call, DescribingRAGFlow, Request, 
 
 RETRY_SECONDS = (0.2, 0.8)
 RECHECK_SECONDS = 1.0
+DEADLINE_SHARE = 0.85  # of the limit of whoever waits, to be heard before it strikes
 _API = re.compile(r"/*(?:api/*(?:v1/*)?)?$")  # given by people who know where the API is
 ATTEMPT_SHARE = 2 / 3  # of the deadline, so that there is time for another attempt
 
@@ -29,8 +30,9 @@ class RagflowTransport(DescribingRAGFlow):
     """The SDK's `RAGFlow`, whose calls are sent by `fetch`, `submit` and `stream`.
 
     Pass the SDK call as a function: `await transport.fetch(lambda: transport.list_chats())`.
-    A read has `timeout_seconds` in total. It is tried again after each of `retry_seconds`, with
-    jitter, and with a refused key once after `recheck_seconds`. `close` ends the connections.
+    A read takes less than `timeout_seconds` in total. It is tried again after each of
+    `retry_seconds`, with jitter, and with a refused key once after `recheck_seconds`. `close`
+    ends the connections.
 
     Raises:
         ConfigurationError: The key cannot be one.
@@ -51,7 +53,7 @@ class RagflowTransport(DescribingRAGFlow):
             raise ConfigurationError(message)
         super().__init__(key, _API.sub("", base_url.strip()))
         self.connection = Connection(self.api_url, key)
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._retry_seconds = retry_seconds
         self._recheck_seconds = recheck_seconds
         self._key_refused = False
@@ -65,11 +67,12 @@ class RagflowTransport(DescribingRAGFlow):
         """
         request = described(call)
         await self._breaker.admit()
+        seconds = self.timeout_seconds * DEADLINE_SHARE
         try:
-            async with asyncio.timeout(self._timeout_seconds):
-                return await self._repeated(request)
+            async with asyncio.timeout(seconds):
+                return await self._repeated(request, seconds)
         except TimeoutError:
-            error: RagflowError = too_late(self._timeout_seconds)
+            error: RagflowError = too_late(seconds)
         except RagflowError as raised:
             error = raised
         self._note(error)
@@ -83,7 +86,7 @@ class RagflowTransport(DescribingRAGFlow):
         """
         request = described(call)
         await self._breaker.admit()
-        seconds = timeout_seconds or self._timeout_seconds
+        seconds = timeout_seconds or self.timeout_seconds * DEADLINE_SHARE
         try:
             async with asyncio.timeout(seconds):
                 return await self._checked(request, seconds)
@@ -140,13 +143,13 @@ class RagflowTransport(DescribingRAGFlow):
             stack.push_async_exit(attempt.pop_all())
         return response
 
-    async def _repeated(self, request: Request) -> Envelope:
+    async def _repeated(self, request: Request, seconds: float) -> Envelope:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._timeout_seconds
+        deadline = clock() + seconds
         delays = iter(self._retry_seconds)
         while True:
             try:
-                return await self._checked(request, self._timeout_seconds * ATTEMPT_SHARE)
+                return await self._checked(request, seconds * ATTEMPT_SHARE)
             except RagflowError as error:
                 delay = next(delays, None)
                 if delay is None or not error.transient or self._breaker.is_open:
