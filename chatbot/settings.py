@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: Url | None = None
     models_file: Path | None = None
+    context_window: Annotated[int, Field(ge=1024)] | None = None
+    output_tokens: Annotated[int, Field(ge=1)] | None = None
     tools: str = ""
 
     ragflow_api_key: SecretStr | None = None

@@ -19,25 +19,24 @@ def build(choice: ModelChoice, settings: Settings) -> ModelPool:
         between_tokens=settings.token_timeout_seconds,
         total=settings.turn_timeout_seconds,
     )
-    return ModelPool.of(
-        [
-            Member(endpoint, _build_endpoint(endpoint, limits, settings.llm_temperature))
-            for endpoint in choice.endpoints
-        ],
-        limits,
-    )
+    members = [
+        Member(endpoint, _build_endpoint(endpoint, limits, settings))
+        for endpoint in choice.endpoints
+    ]
+    return ModelPool.of(members, limits, output_tokens=settings.output_tokens)
 
 
 def _build_endpoint(
-    endpoint: Endpoint, limits: TimeLimits, temperature: float | None
+    endpoint: Endpoint, limits: TimeLimits, settings: Settings
 ) -> OpenAICompatibleModel | OtherProviderModel:
     if not endpoint.openai_compatible:
-        return open_other_provider(endpoint, limits, temperature)
+        return open_other_provider(endpoint, limits, settings)
     return OpenAICompatibleModel(
         model=endpoint.model,
         base_url=endpoint.base_url,
         api_key=endpoint.api_key,
-        temperature=temperature,
+        temperature=settings.llm_temperature,
+        max_tokens=settings.output_tokens,
         max_retries=0,
         stream_usage=True,
         stream_chunk_timeout=None,

@@ -16,6 +16,7 @@ from chatbot.models.endpoints import PACKAGES, Endpoint
 from chatbot.models.failures import error_of_exception, model_error
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits, Timer
+from chatbot.settings import Settings
 
 NO_TOOLS = "it cannot call tools"
 _OF_OPENAI = frozenset(
@@ -122,14 +123,17 @@ class OtherProviderModel(StreamedModel):
 
 
 def open_other_provider(
-    endpoint: Endpoint, limits: TimeLimits, temperature: float | None
+    endpoint: Endpoint, limits: TimeLimits, settings: Settings
 ) -> OtherProviderModel:
     """Make the model. Imports the provider's package, which takes seconds.
 
     Raises:
         ConfigurationError: The package or the provider's own settings are missing.
     """
-    choices: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
+    wanted = {"temperature": settings.llm_temperature, "max_tokens": settings.output_tokens}
+    choices: dict[str, Any] = {
+        name: value for name, value in wanted.items() if value is not None
+    }
     if endpoint.base_url is not None:
         choices["base_url"] = endpoint.base_url
     if endpoint.api_key is not None:

@@ -11,15 +11,18 @@ from typing import Any
 import structlog
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from chatbot.errors import ModelError, ModelFailure
+from chatbot.models.context_window import RESERVED_TOKENS, ContextWindow, window_of
 from chatbot.models.endpoints import ABILITIES, Ability, Endpoint
 from chatbot.models.images import has_images
 from chatbot.models.rotation import RESTS, EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
+from chatbot.models.tokens import TokenCounter
 
 RETRIES = 2
 BACKOFF_SECONDS = 0.4
@@ -57,14 +60,28 @@ class ModelPool(StreamedModel):
 
     _members: Sequence[Member] = PrivateAttr(default=())
     _rotation: Rotation = PrivateAttr()
+    _context: ContextWindow = PrivateAttr()
 
     @classmethod
-    def of(cls, members: Sequence[Member], limits: TimeLimits) -> "ModelPool":
+    def of(
+        cls, members: Sequence[Member], limits: TimeLimits, *, output_tokens: int | None = None
+    ) -> "ModelPool":
         """Return a pool of these members."""
         pool = cls(limits=limits)
         pool._members = members
-        pool._rotation = Rotation([(m.endpoint.name, m.endpoint.weight) for m in members])
+        endpoints = [member.endpoint for member in members]
+        pool._rotation = Rotation([(each.name, each.weight) for each in endpoints])
+        pool._context = ContextWindow(
+            counter=TokenCounter(endpoints[0].model),
+            tokens=min(each.context_window or window_of(each.model) for each in endpoints),
+            reserved=output_tokens or RESERVED_TOKENS,
+        )
         return pool
+
+    @property
+    def context(self) -> ContextWindow:
+        """What every one of the endpoints can read at once."""
+        return self._context
 
     @property
     def endpoints(self) -> Sequence[Endpoint]:
@@ -109,6 +126,7 @@ class ModelPool(StreamedModel):
         """See `StreamedModel.chunks`."""
         able = _able(self._members, _needs(messages, options))
         call = _Call(self._members, self._rotation, able, limits)
+        written = ""
         while (index := await call.next_endpoint()) is not None:
             begun = False
             stream = self._members[index].model.chunks(messages, call.limits(), **options)
@@ -118,7 +136,12 @@ class ModelPool(StreamedModel):
                         if not begun:
                             begun = True
                             self._rotation.succeeded(index)
-                        yield call.labelled(chunk, index)
+                        written += str(chunk.content)
+                        written += chunk.additional_kwargs.get("reasoning_content", "")
+                        if "finish_reason" in chunk.response_metadata:
+                            await self._count(chunk, messages, options, written)
+                            call.label(chunk, index)
+                        yield chunk
             except ModelError as error:
                 call.failed(index, error)
                 if begun:
@@ -129,6 +152,28 @@ class ModelPool(StreamedModel):
                 if not begun:
                     self._rotation.abandoned(index)
         raise call.error()
+
+    async def _count(
+        self,
+        last: AIMessageChunk,
+        messages: Sequence[BaseMessage],
+        options: Mapping[str, Any],
+        written: str,
+    ) -> None:
+        """Learn from the usage that was reported, or estimate it and say so."""
+        counter = self._context.counter
+        if (reported := last.usage_metadata) is not None:
+            if not counter.is_exact:
+                counted = counter.count_messages(messages, options.get("tools") or ())
+                counter.correct(counted=counted, reported=reported["input_tokens"])
+            return
+        await counter.load()
+        read = counter.count_messages(messages, options.get("tools") or ())
+        wrote = counter.count(written)
+        last.usage_metadata = UsageMetadata(
+            input_tokens=read, output_tokens=wrote, total_tokens=read + wrote
+        )
+        last.response_metadata["usage_estimated"] = True
 
 
 class _Call:
@@ -182,13 +227,11 @@ class _Call:
             cause=type(error.__cause__).__name__ if error.__cause__ else None,
         )
 
-    def labelled(self, chunk: AIMessageChunk, index: int) -> AIMessageChunk:
+    def label(self, chunk: AIMessageChunk, index: int) -> None:
         """Write on the last chunk which endpoint answered and which failed before."""
-        if "finish_reason" in chunk.response_metadata:
-            chunk.response_metadata["endpoint"] = self._names[index]
-            if self._attempts:
-                chunk.response_metadata["attempts"] = self._attempts
-        return chunk
+        chunk.response_metadata["endpoint"] = self._names[index]
+        if self._attempts:
+            chunk.response_metadata["attempts"] = self._attempts
 
     def error(self) -> ModelError:
         """Return why nothing answered, and when the first endpoint is ready again."""

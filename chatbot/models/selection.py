@@ -46,7 +46,7 @@ def select_model(settings: Settings) -> ModelChoice | None:
     if not model:
         message = f"LLM_MODEL={settings.llm_model} names no model after the colon."
         raise ConfigurationError(message)
-    endpoint = Endpoint(provider=provider, model=model)
+    endpoint = Endpoint(provider=provider, model=model, context_window=settings.context_window)
     return ModelChoice(endpoints=(endpoint,))
 
 
@@ -118,6 +118,7 @@ def _dashscope(settings: Settings, model: str) -> ModelChoice:
         provider="dashscope",
         model=model or DEFAULT_MODELS["dashscope"],
         base_url=settings.dashscope_base_url,
+        context_window=settings.context_window,
     )
     return ModelChoice(
         endpoints=for_each_key(endpoint, settings.dashscope_api_key, "DASHSCOPE_API_KEY")
@@ -137,7 +138,10 @@ def _openai(settings: Settings, model: str) -> ModelChoice:
         message = "LLM_MODEL is not set. Name the model that OPENAI_BASE_URL serves."
         raise ConfigurationError(message)
     endpoint = Endpoint(
-        provider="openai", model=model or DEFAULT_MODELS["openai"], base_url=address
+        provider="openai",
+        model=model or DEFAULT_MODELS["openai"],
+        base_url=address,
+        context_window=settings.context_window,
     )
     return ModelChoice(
         endpoints=for_each_key(endpoint, settings.openai_api_key, "OPENAI_API_KEY")

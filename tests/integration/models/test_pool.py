@@ -206,3 +206,30 @@ async def test_an_image_for_models_that_see_none_is_refused_before_any_call() ->
             with pytest.raises(ModelError, match="reads images") as caught:
                 await pool.ainvoke([HumanMessage([image])])
     assert (caught.value.kind, len(server.seen)) == ("unsupported", 0)
+
+
+async def test_usage_that_nobody_reports_is_estimated_and_marked() -> None:
+    with ModelServer([answer("Paris is the capital of France.", usage=None)]) as server:
+        async with pool_of(server, "one") as pool:
+            message = await pool.ainvoke("Where is Paris?")
+    assert message.usage_metadata is not None
+    assert 5 < message.usage_metadata["input_tokens"] < 20
+    assert 5 < message.usage_metadata["output_tokens"] < 15
+    assert message.response_metadata["usage_estimated"] is True
+
+
+async def test_reported_usage_corrects_the_counts_of_unknown_models() -> None:
+    with ModelServer([answer("Paris.", usage=(500, 5))]) as server:
+        async with pool_of(server, "one") as pool:
+            before = pool.context.counter.count("word " * 100)
+            await pool.ainvoke("word " * 100)
+            after = pool.context.counter.count("word " * 100)
+    assert after > before
+
+
+async def test_the_window_is_that_of_the_settings() -> None:
+    with ModelServer([answer("Paris.")]) as server:
+        async with pool_of(server, "one", context_window=9000, output_tokens=1000) as pool:
+            await pool.ainvoke("Where is Paris?")
+            assert pool.context.budget == 8000
+    assert server.seen[0].body["max_tokens"] == 1000

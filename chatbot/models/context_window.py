@@ -1,0 +1,115 @@
+"""Fits a request into what a model can read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from langchain_core.messages import BaseMessage
+
+from chatbot.errors import ModelError
+from chatbot.models.tokens import TokenCounter
+
+UNKNOWN_WINDOW = 32_768
+RESERVED_TOKENS = 4_096
+HUNDRED_K = 131_072
+
+# The first pattern that fits counts. What is not listed is taken to be small.
+_WINDOWS: Sequence[tuple[re.Pattern[str], int]] = [
+    (re.compile(pattern), tokens)
+    for pattern, tokens in (
+        (r"gpt-4\.1", 1_047_576),
+        (r"gpt-5", 272_000),
+        (r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-oss", 128_000),
+        (r"gpt-4", 8_192),
+        (r"gpt-3\.5", 16_385),
+        (r"(^|/)o[1-9]", 200_000),
+        (r"qwen-long|qwen-turbo|qwen-flash", 1_000_000),
+        (r"qwen3-max", 262_144),
+        (r"qwen-plus|qwen-max|qwq|qvq", HUNDRED_K),
+        (r"claude", 200_000),
+        (r"gemini", 1_048_576),
+        (r"deepseek|kimi|glm-4|llama-?3\.[1-3]|mistral-(large|small)", HUNDRED_K),
+    )
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fitted:
+    """How many passages, from the best, and turns, from the newest, fit; and the tokens."""
+
+    passages: int
+    turns: int
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContextWindow:
+    """What a model can read at once, of which some is kept free for its answer."""
+
+    counter: TokenCounter
+    tokens: int = UNKNOWN_WINDOW
+    reserved: int = RESERVED_TOKENS
+
+    @property
+    def budget(self) -> int:
+        """The tokens that a request may have."""
+        return self.tokens - min(self.reserved, self.tokens // 2)
+
+    def smaller(self) -> Self:
+        """Return the window to try after an endpoint said that a request was too long."""
+        return replace(self, tokens=int(self.tokens * 0.7), reserved=int(self.reserved * 0.7))
+
+    async def fit(
+        self,
+        fixed: Sequence[BaseMessage],
+        *,
+        passages: Sequence[str] = (),
+        turns: Sequence[Sequence[BaseMessage]] = (),
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Fitted:
+        """Return what fits beside the `fixed` messages: passages first, then whole turns.
+
+        `fixed` holds the instructions and the question. `passages` begin with the best,
+        `turns` with the oldest.
+
+        The tokenizer is only read where quick estimates say that something might not fit.
+
+        Raises:
+            ModelError: The fixed messages alone are too long. Tells both numbers.
+        """
+        roughly = self.counter.count_messages(fixed, tools)
+        roughly += sum(self.counter.count(passage) for passage in passages)
+        roughly += sum(self.counter.count_messages(turn) for turn in turns)
+        if roughly > self.budget:
+            await self.counter.load()
+        used = self.counter.count_messages(fixed, tools)
+        if used > self.budget:
+            message = (
+                f"The question is too long: with the instructions it has about {used:,} "
+                f"tokens, and the model can read {self.budget:,}. Please shorten it."
+            )
+            raise ModelError("context_too_long", message)
+        kept_passages = 0
+        for passage in passages:
+            size = self.counter.count(passage)
+            if used + size > self.budget:
+                break
+            used += size
+            kept_passages += 1
+        kept_turns = 0
+        for turn in reversed(turns):
+            size = sum(self.counter.count_message(message) for message in turn)
+            if used + size > self.budget:
+                break
+            used += size
+            kept_turns += 1
+        return Fitted(passages=kept_passages, turns=kept_turns, tokens=used)
+
+
+def window_of(model: str) -> int:
+    """Return how many tokens a model of this name can read, as far as that is known."""
+    name = model.lower()
+    return next(
+        (tokens for pattern, tokens in _WINDOWS if pattern.search(name)), UNKNOWN_WINDOW
+    )
