@@ -1,6 +1,7 @@
 """Ports in memory, and a model that says what a test tells it to."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
@@ -104,7 +105,9 @@ class ScriptedModel(BaseChatModel):
     routes: dict[str, str]
     asked: list[Sequence[BaseMessage]]
     closed: list[str]
+    rewrites: dict[str, str]
     routing_seconds: float = 0
+    thoughts: str = ""
 
     @property
     def _llm_type(self) -> str:
@@ -143,6 +146,9 @@ class ScriptedModel(BaseChatModel):
             await asyncio.sleep(self.routing_seconds)
             yield _chunk(self._call(question, tools))
             return
+        if self.thoughts:
+            thought = {"reasoning_content": self.thoughts}
+            yield _chunk(AIMessageChunk(content="", additional_kwargs=thought))
         try:
             async for piece in self.script(question):
                 yield _chunk(AIMessageChunk(content=piece))
@@ -153,11 +159,12 @@ class ScriptedModel(BaseChatModel):
         name = self.routes.get(question, "knowledge_base")
         if name == "general_chat" and len(tools) > 1:
             return _call(name, "{}")
-        return _call("knowledge_base", '{"assistants": []}')
+        arguments = {"assistants": [], "question": self.rewrites.get(question, question)}
+        return _call("knowledge_base", json.dumps(arguments))
 
 
 def scripted(script: Script, **routes: str) -> ScriptedModel:
-    return ScriptedModel(script=script, routes=routes, asked=[], closed=[])
+    return ScriptedModel(script=script, routes=routes, asked=[], closed=[], rewrites={})
 
 
 def _call(name: str, arguments: str) -> AIMessageChunk:

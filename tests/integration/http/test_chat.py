@@ -10,8 +10,8 @@ import pytest
 from chatbot.domain import Session
 from chatbot.errors import ModelError
 from serving.http.limits import BODY_BYTES
-from tests.integration.http.conftest import Service, events_of
 from tests.integration.http.ports import Script
+from tests.integration.http.service import Service, events_of
 
 
 def test_answer_streams_as_events_with_citations(service: Service) -> None:

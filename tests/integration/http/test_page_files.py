@@ -5,7 +5,7 @@ import re
 import pytest
 
 from serving.http.page import FOLDER
-from tests.integration.http.conftest import Service
+from tests.integration.http.service import Service
 
 
 @pytest.mark.parametrize(

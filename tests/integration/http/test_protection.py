@@ -3,7 +3,7 @@
 import pytest
 
 from serving.http.limits import BODY_BYTES
-from tests.integration.http.conftest import Service
+from tests.integration.http.service import Service
 
 QUESTION = {"question": ""}  # refused later, with 422: the protection let it pass
 

@@ -10,12 +10,12 @@ from chatbot.settings import Settings
 from graphs import Chatbot, Ports
 from serving.http import create_app
 from serving.http.running import RunningTurns
-from tests.integration.http.conftest import HANDBOOK, quotes
 from tests.integration.http.ports import (
     InMemoryChatHistory,
     InMemoryKnowledgeBase,
     scripted,
 )
+from tests.integration.http.service import HANDBOOK, quotes
 
 SESSION = Session(session_id="s")
 

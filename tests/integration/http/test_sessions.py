@@ -3,7 +3,7 @@
 import pytest
 
 from chatbot.domain import Assistant
-from tests.integration.http.conftest import Service
+from tests.integration.http.service import Service
 
 
 def test_conversation_is_listed_read_and_deleted(service: Service) -> None:
