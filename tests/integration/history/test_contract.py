@@ -274,9 +274,8 @@ async def test_a_session_has_a_summary_and_all_its_turns(history: SessionStore) 
 async def test_turns_are_found_by_their_words(
     history: SessionStore, text: str, found: list[str]
 ) -> None:
-    about = replace(
-        turn("walden", answer="Cooking"), question="question: 瓦尔登湖的风景怎么样?"
-    )
+    walden = "question: 瓦尔登湖的风景怎么样?"
+    about = replace(turn("walden", answer="Cooking"), question=walden)
     benefits = replace(
         turn("benefits", second=1), question="Question: which benefits? Dental insurance?"
     )

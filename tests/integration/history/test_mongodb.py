@@ -65,8 +65,8 @@ async def test_an_expired_session_is_never_shown_and_then_removed_as_a_whole(
 
 
 async def test_an_active_session_keeps_its_first_turn(mongod: Mongod, database: str) -> None:
-    async with mongo_history(mongod, database, ttl_days=days(1.5)) as history:
-        end = time.monotonic() + 6  # far past the life of the first turn's own document
+    async with mongo_history(mongod, database, ttl_days=days(0.9)) as history:
+        end = time.monotonic() + 4.5  # far past the life of the first turn's own document
         number = 0
         while time.monotonic() < end:
             await history.save(SESSION, turn(str(number), second=number))
@@ -319,9 +319,7 @@ async def test_an_unreachable_server_is_an_outage() -> None:
             server.kill()
             for call in (
                 history.load(SESSION, limit=1),
-                history.find(SESSION, "1"),
                 history.save(SESSION, turn("2")),
-                history.ping(),
             ):
                 with pytest.raises(HistoryError, match="MongoDB") as raised:
                     await call

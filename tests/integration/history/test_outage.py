@@ -129,7 +129,7 @@ async def test_a_write_that_lands_after_its_deadline_is_not_doubled(
     server: Mongod, path: Path
 ) -> None:
     async with opened(server, path) as history:
-        for number in range(12):
+        for number in range(6):
             await history.save(SESSION, turn(f"a{number}"))
             if number % 3 == 1:
                 server.pause()
@@ -137,7 +137,7 @@ async def test_a_write_that_lands_after_its_deadline_is_not_doubled(
                 server.resume()
                 await recovered(history)
         await recovered(history)
-    expected = [f"a{number}" for number in range(12)]
+    expected = [f"a{number}" for number in range(6)]
     await _resend(server, path)
     assert await stored(server) == expected
 
