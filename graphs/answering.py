@@ -54,7 +54,7 @@ async def stream_answer(
     if not turn.answer.strip():
         message = "The model gave an empty answer. Please try again."
         raise ModelError("protocol", message)
-    return AIMessage(content=turn.answer, id=answering.message_id)
+    return turn.answer_message(answering.message_id)
 
 
 def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> AIMessage:
@@ -67,7 +67,7 @@ def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> A
     )
     turn.say(pipeline.prompts.render(f"notice_{outcome}.{'zh' if chinese else 'en'}"))
     turn.note(citations=[], finish_reason="stop")
-    return AIMessage(content=turn.answer, id=f"{turn.id}-answer")
+    return turn.answer_message()
 
 
 class _Answering:

@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Literal
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from chatbot.ports import Ports
 from graphs import nodes
-from graphs.keeping import kept, running
+from graphs.keeping import kept
 from graphs.state import ChatInput, ChatOutput, ChatState, Context
 
 ChatGraph = CompiledStateGraph[ChatState, Context, ChatInput, ChatOutput]
@@ -35,19 +35,46 @@ def build_graph(ports: Ports) -> ChatGraph:
     graph.add_edge(START, "load_history")
     graph.add_conditional_edges("load_history", route_after_load_history)
     graph.add_conditional_edges("route", route_after_route)
-    graph.add_edge("enhance_query", "retrieve")
-    graph.add_edge("retrieve", "answer")
-    graph.add_edge("answer", "save_turn")
-    graph.add_edge("save_turn", END)
+    graph.add_conditional_edges("enhance_query", route_after_enhance_query)
+    graph.add_conditional_edges("retrieve", route_after_retrieve)
+    graph.add_conditional_edges("answer", route_after_answer)
+    graph.add_conditional_edges("save_turn", route_after_save_turn)
     return graph.compile(name="chatbot")
+
+
+# A server may execute a run again from a checkpoint in the middle of a turn. The work on the
+# turn is not checkpointed, so such a run begins anew: each edge leads back to the start then.
 
 
 def route_after_load_history(state: ChatState) -> Literal["route", "__end__"]:
     """End at once where a run is executed again whose turn was completed."""
-    return "__end__" if running(state).finished else "route"
+    return "__end__" if state.turn is None or state.turn.finished else "route"
 
 
-def route_after_route(state: ChatState) -> Literal["enhance_query", "answer"]:
+def route_after_route(
+    state: ChatState,
+) -> Literal["load_history", "enhance_query", "answer"]:
     """Go to the knowledge base only where the route says so."""
-    needed = state.route is not None and state.route.intent == "knowledge_base"
-    return "enhance_query" if needed else "answer"
+    if state.route is None:
+        return "load_history"
+    return "enhance_query" if state.route.intent == "knowledge_base" else "answer"
+
+
+def route_after_enhance_query(state: ChatState) -> Literal["load_history", "retrieve"]:
+    """Look up what the query asks for."""
+    return "load_history" if state.turn is None else "retrieve"
+
+
+def route_after_retrieve(state: ChatState) -> Literal["load_history", "answer"]:
+    """Answer from what was found."""
+    return "load_history" if state.turn is None else "answer"
+
+
+def route_after_answer(state: ChatState) -> Literal["load_history", "save_turn"]:
+    """Keep the turn."""
+    return "load_history" if state.turn is None else "save_turn"
+
+
+def route_after_save_turn(state: ChatState) -> Literal["load_history", "__end__"]:
+    """End the turn."""
+    return "load_history" if state.turn is None else "__end__"

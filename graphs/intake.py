@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 
 from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session
@@ -83,16 +83,19 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
     )
 
 
-def question_of(messages: Sequence[AnyMessage]) -> str:
+def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:
     """Return the text of the last message, which must be the user's.
+
+    Only the answer of this very turn may stand behind it, where its run is executed again.
 
     Raises:
         InputError: There is no question, it is empty, or it is not text alone.
     """
-    if not messages or not isinstance(messages[-1], HumanMessage):
+    asked = [message for message in messages if turn_of(message) != turn_id]
+    if not asked or not isinstance(asked[-1], HumanMessage):
         message = "The last message must be the user's question."
         raise InputError(message)
-    content = messages[-1].content
+    content = asked[-1].content
     if not isinstance(content, str) and any(
         isinstance(block, dict) and block.get("type") != "text" for block in content
     ):
@@ -103,6 +106,12 @@ def question_of(messages: Sequence[AnyMessage]) -> str:
         message = "The question is empty."
         raise InputError(message)
     return question
+
+
+def turn_of(message: AnyMessage) -> str | None:
+    """Return the id of the turn whose answer the message is, if it is one of ours."""
+    turn_id = message.response_metadata.get("turn_id")
+    return turn_id if isinstance(message, AIMessage) and isinstance(turn_id, str) else None
 
 
 def clean(text: str) -> str:

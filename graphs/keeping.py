@@ -36,7 +36,9 @@ def kept(step: str, node: Node, history: ChatHistory) -> Callable[..., Awaitable
     """
 
     async def run(state: ChatState, runtime: Runtime[Context]) -> ChatUpdate:
-        turn = running(state)
+        turn = state.turn
+        if turn is None:  # the run begins anew, see `graphs.chat`
+            return {}
         try:
             with turn.timed(step):
                 return await _before_deadline(turn, node(state, runtime))

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from dataclasses import asdict
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
 from chatbot.domain import LoadedHistory, Turn
@@ -16,7 +16,7 @@ from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
 from graphs.answering import say_notice, stream_answer
-from graphs.intake import choices_of, question_of, session_of
+from graphs.intake import choices_of, question_of, session_of, turn_of
 from graphs.keeping import as_known, keep, log_turn, running
 from graphs.leasing import Lease
 from graphs.router import chosen, decide, rewrite
@@ -57,11 +57,14 @@ async def load_history(
     session = turn.session
     trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
     turn.note(trace_id=trace_id or None)
+    history = [kept for kept in loaded.turns if kept.id != turn.id]
+    answers = [message for message in state.messages if turn_of(message) == turn.id]
     if (done := _completed(loaded, turn.id)) is not None:
         await turn.let_go()
         turn.replay(done)
-        return {"turn": turn, "messages": [AIMessage(done.answer, id=f"{turn.id}-answer")]}
-    return {"turn": turn, "history": [kept for kept in loaded.turns if kept.id != turn.id]}
+        return {"turn": turn, "messages": [] if answers else [turn.answer_message()]}
+    withdrawn = [RemoveMessage(id=str(message.id)) for message in answers]
+    return {"turn": turn, "history": history, "messages": withdrawn}
 
 
 async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
@@ -178,10 +181,11 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
 def _begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
     choices_of(runtime)
     execution = runtime.execution_info
+    turn_id = (execution and execution.run_id) or str(uuid.uuid4())
     return LiveTurn(
         session=session_of(runtime, ports.default_session_id),
-        turn_id=(execution and execution.run_id) or str(uuid.uuid4()),
-        question=question_of(state.messages),
+        turn_id=turn_id,
+        question=question_of(state.messages, turn_id),
         emit=runtime.stream_writer,
         deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
     )

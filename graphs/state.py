@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
 from pydantic import Field
@@ -46,7 +46,7 @@ class ChatState:
 class ChatUpdate(TypedDict, total=False):
     """The fields of `ChatState` that a node changes."""
 
-    messages: Annotated[Sequence[AnyMessage], add_messages]
+    messages: Annotated[Sequence[AnyMessage | RemoveMessage], add_messages]
     turn: Annotated[LiveTurn | None, UntrackedValue]
     history: Annotated[Sequence[Turn], UntrackedValue]
     assistants: Annotated[Sequence[Assistant], UntrackedValue]

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from langchain_core.messages import AIMessage
+
 from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.events import EventType
 
@@ -126,6 +128,14 @@ class LiveTurn:
             "metadata": self.metadata(),
         }
         self.send("end", end)
+
+    def answer_message(self, message_id: str | None = None) -> AIMessage:
+        """Return the answer for the thread. The id is that of the streamed chunks, if any."""
+        return AIMessage(
+            content=self.answer,
+            id=message_id or f"{self.id}-answer",
+            response_metadata={"turn_id": self.id},
+        )
 
     def degraded_parts(self) -> list[str]:
         """Return the parts of the service that did not work as they should."""
