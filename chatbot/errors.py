@@ -7,6 +7,7 @@ ChatbotError
 ├── BusyError                     the session is answering another question
 ├── DeadlineError                 the turn took longer than it may
 ├── ModelError                    the model refused or failed; `kind` says how
+│   └── SchemaError               the model's JSON does not fit; `text` is what it gave
 └── UnavailableError              a service gave no usable answer: the turn degrades
     ├── HistoryError
     └── KnowledgeBaseError        `kind` says how
@@ -99,6 +100,15 @@ class ModelError(ChatbotError):
             "protocol",
             "interrupted",
         }
+
+
+class SchemaError(ModelError):
+    """The model gave nothing that fits the schema; `text` is the last that it gave."""
+
+    def __init__(self, message: str, *, text: str) -> None:
+        super().__init__("protocol", message)
+        self.code = "model_schema"
+        self.text = text
 
 
 class UnavailableError(ChatbotError):

@@ -19,6 +19,8 @@ HOLES: Mapping[str, frozenset[str]] = {
     "notice_unavailable.zh": frozenset(),
     "rewrite_question": frozenset(),
     "router": frozenset({"assistants", "intents"}),
+    "schema": frozenset({"schema"}),
+    "schema_error": frozenset({"error"}),
     "unanswered": frozenset(),
 }
 

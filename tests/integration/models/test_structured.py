@@ -1,0 +1,155 @@
+"""Answers in the form of a JSON schema, over endpoints that can less and less."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from chatbot.errors import InputError, ModelError, SchemaError
+from chatbot.models.structured import StructuredOutput
+from chatbot.prompts import Prompts
+from tests.integration.models.streams import opened
+from tests.servers.model import ChatRequest, ModelServer, Script, answer, refuse
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "people": {"type": "integer", "minimum": 0}},
+    "required": ["city", "people"],
+    "additionalProperties": False,
+}
+GOOD = {"city": "巴黎", "people": 2}
+TEXT = json.dumps(GOOD, ensure_ascii=False)
+ASKED = [SystemMessage("Be brief."), HumanMessage("Where?")]
+
+
+def form(request: ChatRequest) -> str:
+    return str(request.body.get("response_format", {}).get("type", "none"))
+
+
+def only(*forms: str, reply: Script) -> Callable[[ChatRequest], Script]:
+    """Refuse the forms that an endpoint does not know."""
+    return lambda request: (
+        reply if form(request) in forms else refuse(400, "response_format is not supported")
+    )
+
+
+def output(schema: dict[str, Any] | None = None) -> StructuredOutput:
+    return StructuredOutput(SCHEMA if schema is None else schema, Prompts.load())
+
+
+@pytest.mark.parametrize(
+    ("forms", "asked"),
+    [
+        pytest.param(("json_schema",), ["json_schema"], id="a schema"),
+        pytest.param(("json_object", "none"), ["json_schema", "json_object"], id="JSON"),
+        pytest.param(("none",), ["json_schema", "json_object", "none"], id="neither"),
+    ],
+)
+async def test_the_strictest_form_that_an_endpoint_takes(
+    forms: tuple[str, ...], asked: list[str]
+) -> None:
+    with ModelServer(only(*forms, reply=answer(TEXT))) as server:
+        async with opened(server.base_url) as model:
+            result = await output().ask(model, ASKED)
+    assert result.value == GOOD
+    assert [form(request) for request in server.seen] == asked
+    last = server.seen[-1]
+    assert last.instructions.startswith("Be brief.")
+    assert ('"additionalProperties"' in last.instructions) is (asked[-1] != "json_schema")
+    assert [message["role"] for message in last.messages] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(TEXT, id="bare"),
+        pytest.param(f"```json\n{TEXT}\n```", id="a code block"),
+        pytest.param(f"Here it is: {TEXT} Good luck!", id="among words"),
+    ],
+)
+async def test_json_is_found(text: str) -> None:
+    with ModelServer([answer(text)]) as server:
+        async with opened(server.base_url) as model:
+            assert (await output().ask(model, ASKED)).value == GOOD
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        pytest.param('{"city": "Paris"}', '"people" is a required property', id="incomplete"),
+        pytest.param('{"city": "Paris", "people": -1}', "people: -1", id="out of range"),
+        pytest.param("Paris.", "not valid JSON", id="a sentence"),
+        pytest.param('{"city": "Par', "not valid JSON", id="cut"),
+        pytest.param("", "not valid JSON", id="nothing"),
+    ],
+)
+async def test_a_reply_that_does_not_fit_is_corrected(bad: str, words: str) -> None:
+    with ModelServer([answer(bad), answer(TEXT)]) as server:
+        async with opened(server.base_url) as model:
+            assert (await output().ask(model, ASKED)).value == GOOD
+    correction = server.seen[1].messages[-1]["content"]
+    assert words in correction
+    assert server.seen[1].messages[-2] == {"role": "assistant", "content": bad or "(nothing)"}
+
+
+async def test_the_last_text_is_kept_where_nothing_fits() -> None:
+    with ModelServer([answer("one"), answer("two"), answer("three"), answer("four")]) as server:
+        async with opened(server.base_url) as model:
+            with pytest.raises(SchemaError, match="4 tries") as caught:
+                await output().ask(model, ASKED)
+    assert (caught.value.text, caught.value.code, len(server.seen)) == (
+        "four",
+        "model_schema",
+        4,
+    )
+
+
+async def test_other_failures_of_the_model_are_not_retried() -> None:
+    with ModelServer([refuse(429)]) as server:
+        async with opened(server.base_url) as model:
+            with pytest.raises(ModelError):
+                await output().ask(model, ASKED)
+    assert len(server.seen) == 1
+
+
+async def test_chunks_are_shown_as_they_come() -> None:
+    seen: list[str] = []
+    with ModelServer([answer(TEXT, reasoning=["Hm", "."])]) as server:
+        async with opened(server.base_url) as model:
+            await output().ask(
+                model,
+                ASKED,
+                on_chunk=lambda chunk: seen.append(
+                    chunk.additional_kwargs.get("reasoning_content", "")
+                ),
+            )
+    assert "".join(seen) == "Hm."
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param({"type": "objekt"}, id="an unknown type"),
+        pytest.param({"properties": 3}, id="a wrong shape"),
+        pytest.param({"$ref": "http://127.0.0.1:9/secret"}, id="a reference outside"),
+        pytest.param({"$ref": "file:///etc/passwd"}, id="a reference to a file"),
+        pytest.param({"pattern": "("}, id="a broken pattern"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="response schema"):
+        output(schema)
+
+
+async def test_a_pattern_cannot_hold_the_process() -> None:
+    schema = {"type": "string", "pattern": "^(a+)+$"}
+    with ModelServer(
+        [answer(json.dumps("a" * 5000 + "b")), answer(json.dumps("aa"))]
+    ) as server:
+        async with opened(server.base_url) as model:
+            started = time.monotonic()
+            result = await output(schema).ask(model, ASKED)
+    assert (result.value, time.monotonic() - started < 2) == ("aa", True)
