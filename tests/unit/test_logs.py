@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
@@ -31,6 +32,7 @@ def logging_as_before() -> Iterator[None]:
     levels = {name: logging.getLogger(name).level for name in ("", *OURS, QUESTIONS)}
     handlers = root.handlers[:]
     yield
+    structlog.reset_defaults()
     root.handlers[:] = handlers
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
@@ -67,6 +69,24 @@ def test_text_line_holds_the_fields_of_the_record() -> None:
         ' INFO    graphs.keeping: turn ended turn_id=t1 reason="two words" '
         'assistants=["员工手册"]\n'
     )
+
+
+def test_records_of_structlog_go_the_same_way() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(log_format="json"), stream=stream)
+    logger = structlog.get_logger("chatbot.models.pool")
+    logger.warning("it failed", endpoint="通义", key=KEY)
+    logger.debug("not shown")
+
+    record = json.loads(stream.getvalue())
+    assert record.pop("timestamp")
+    assert record == {
+        "event": "it failed",
+        "level": "warning",
+        "logger": "chatbot.models.pool",
+        "endpoint": "通义",
+        "key": KEY,
+    }
 
 
 @pytest.mark.parametrize(

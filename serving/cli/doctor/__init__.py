@@ -3,19 +3,23 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Sequence
 
 from chatbot.errors import ConfigurationError
 from chatbot.settings import Settings
-from serving.cli.doctor.examination import examine_services
 from serving.cli.doctor.findings import Finding
 from serving.cli.doctor.report import print_report
 from serving.cli.doctor.values import Value, values_of
 from serving.cli.logging_to_file import keep_log_aside
 
+TOTAL_SECONDS = 8.5  # whatever is down
+SHORTEST_SECONDS = 3.0
+
 
 def examine(*, as_json: bool) -> bool:
     """Print what was found, and return whether all that is configured works."""
+    began = time.monotonic()
     values: Sequence[Value] = ()
     try:
         settings = Settings.load()
@@ -25,9 +29,16 @@ def examine(*, as_json: bool) -> bool:
             for line in error.message.splitlines()
         ]
     else:
+        from serving.cli.doctor.examination import (  # noqa: PLC0415 - takes seconds
+            examine_services,
+            load,
+        )
+
         keep_log_aside(settings)
         values = values_of(settings)
-        findings = asyncio.run(examine_services(settings))
+        load(settings)
+        seconds = max(SHORTEST_SECONDS, TOTAL_SECONDS - (time.monotonic() - began))
+        findings = asyncio.run(examine_services(settings, seconds=seconds))
     healthy = all(finding.state != "fail" for finding in findings)
     if as_json:
         report = {

@@ -1,6 +1,7 @@
 """Examines all services side by side, each before a deadline of its own."""
 
 import asyncio
+import importlib
 import itertools
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,9 @@ from serving.cli.doctor.findings import Examination, Finding
 from serving.cli.doctor.history import examine_history
 from serving.cli.doctor.knowledge import examine_knowledge
 from serving.cli.doctor.model import examine_model
+from serving.cli.doctor.parts import MODEL, set_fields
 from serving.cli.doctor.surroundings import examine_disk, examine_langsmith, examine_prompts
 
-SECONDS = 5.0
 CLOSING_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
@@ -33,13 +34,26 @@ ADVICE = {
 }
 
 
-async def examine_services(settings: Settings) -> list[Finding]:
-    """Return what was found, part after part. Ends in time, whatever is down."""
-    runs = [_examine(part, run, settings) for part, run in EXAMINATIONS.items()]
+def load(settings: Settings) -> None:
+    """Import what the examinations use: that takes seconds and is nobody's failure."""
+    modules = ["chatbot.knowledge.local.knowledge_base", "chatbot.models.extractive"]
+    if settings.ragflow_base_url is not None:
+        modules.append("chatbot.knowledge.ragflow.knowledge_base")
+    if set_fields(settings, MODEL):
+        modules.append("chatbot.models.building")
+    for module in modules:
+        importlib.import_module(module)
+
+
+async def examine_services(settings: Settings, *, seconds: float) -> list[Finding]:
+    """Return what was found, part after part, within the time, whatever is down."""
+    runs = [_examine(part, run, settings, seconds) for part, run in EXAMINATIONS.items()]
     return list(itertools.chain.from_iterable(await asyncio.gather(*runs)))
 
 
-async def _examine(part: str, run: Examination, settings: Settings) -> Sequence[Finding]:
+async def _examine(
+    part: str, run: Examination, settings: Settings, seconds: float
+) -> Sequence[Finding]:
     found: list[Finding] = []
 
     def note(finding: Finding) -> None:
@@ -59,9 +73,9 @@ async def _examine(part: str, run: Examination, settings: Settings) -> Sequence[
             fail(f"The examination itself failed ({type(error).__name__}); see the log.")
 
     task = asyncio.create_task(examine())
-    await asyncio.wait({task}, timeout=SECONDS)
+    await asyncio.wait({task}, timeout=seconds)
     if not task.done():
-        fail(f"No answer within {SECONDS:g} s.")
+        fail(f"No answer within {seconds:.0f} s.")
         task.cancel()
         await asyncio.wait({task}, timeout=CLOSING_SECONDS)
     return found

@@ -67,7 +67,7 @@ async def _examine_mongodb(settings: Settings, uri: str, note: Note) -> None:
 
 
 def _compare_clocks(theirs: datetime, note: Note) -> None:
-    apart = (theirs - datetime.now(UTC)).total_seconds()
+    apart = (theirs.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
     if abs(apart) > CLOCK_SECONDS:
         detail = f"The clock of MongoDB is {apart:+.0f} s away from the one of this machine."
         note(Finding(PART, "warn", detail, "Set both by NTP: sessions expire by these clocks."))

@@ -74,8 +74,9 @@ async def _stream(model: BaseChatModel, name: str) -> Finding:
         return Finding(PART, "fail", f"{name}: the answer was empty.", "Try another model.")
     reasons = " It reasons first." if whole.additional_kwargs.get("reasoning_content") else ""
     detail = f"{name}: streams, first token after {first * 1000:.0f} ms.{reasons}"
-    if whole.usage_metadata is None:
-        advice = "Token counts will be missing; the server may need an option for usage."
+    estimated = whole.response_metadata.get("usage_estimated", False)
+    if estimated or whole.usage_metadata is None:
+        advice = "Tokens are estimated then; the server may have an option to report them."
         return Finding(PART, "warn", f"{detail} It reports no usage.", advice)
     return Finding(PART, "ok", detail)
 

@@ -63,5 +63,5 @@ def test_no_secret_is_shown() -> None:
     fields = [name for name, field in Settings.model_fields.items() if "Secret" in str(field)]
     assert fields
     for field in fields:
-        settings = Settings(**{field: SecretStr("sk-hidden-hidden-hidden")})
+        settings = Settings.model_validate({field: SecretStr("sk-hidden-hidden-hidden")})
         assert "hidden-hidden" not in str(values_of(settings))

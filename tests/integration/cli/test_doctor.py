@@ -1,0 +1,234 @@
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from chatbot.settings import Settings
+from serving.cli.doctor.examination import CLOSING_SECONDS, examine_services, load
+from serving.cli.doctor.findings import Finding
+from tests.integration.cli.terminal import run
+from tests.servers.loopback import Loopback, Reply, Request
+from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, refuse
+from tests.servers.mongod import Mongod
+from tests.servers.ragflow import KEY, RagflowServer
+
+DEAD = "127.0.0.1:9"
+SECONDS = 8.0
+
+
+def of_part(findings: Sequence[Finding], part: str) -> list[Finding]:
+    return [finding for finding in findings if finding.part == part]
+
+
+def states(findings: Sequence[Finding], part: str) -> set[str]:
+    return {finding.state for finding in of_part(findings, part)}
+
+
+def words(findings: Sequence[Finding], part: str) -> str:
+    return "\n".join(f"{each.detail} {each.advice}" for each in of_part(findings, part))
+
+
+async def examined(tmp_path: Path, **fields: Any) -> Sequence[Finding]:
+    settings = Settings(chatbot_data_dir=tmp_path, **fields)
+    load(settings)
+    return await examine_services(settings, seconds=SECONDS)
+
+
+async def test_nothing_configured_is_healthy(tmp_path: Path) -> None:
+    findings = await examined(tmp_path)
+
+    assert {each.state for each in findings} == {"ok", "off"}
+    assert states(findings, "model") == {"off"}
+    assert "DASHSCOPE_API_KEY" in words(findings, "model")
+    assert "3 assistants" in words(findings, "knowledge")
+    assert str(tmp_path) in words(findings, "history")
+
+
+async def test_mongodb_is_written_and_its_expiry_found(tmp_path: Path, mongod: Mongod) -> None:
+    findings = await examined(
+        tmp_path, mongodb_uri=SecretStr(mongod.uri), mongodb_db="doctor", session_ttl_days=3
+    )
+
+    assert states(findings, "history") == {"ok"}
+    found = words(findings, "history")
+    assert "doctor.chat_history can be written and read" in found
+    assert "expire 3 days after" in found
+
+
+async def test_ragflow_is_searched(tmp_path: Path) -> None:
+    with RagflowServer() as ragflow:
+        findings = await examined(
+            tmp_path, ragflow_base_url=ragflow.url, ragflow_api_key=SecretStr(KEY)
+        )
+        assert states(findings, "knowledge") == {"ok"}
+        assert ragflow.asked("/retrieval")
+
+
+async def test_wrong_key_of_ragflow_is_told(tmp_path: Path) -> None:
+    with RagflowServer() as ragflow:
+        findings = await examined(
+            tmp_path, ragflow_base_url=ragflow.url, ragflow_api_key=SecretStr("wrong-key-here")
+        )
+    assert states(findings, "knowledge") == {"fail"}
+    assert "RAGFLOW_API_KEY" in words(findings, "knowledge")
+    assert "wrong-key-here" not in words(findings, "knowledge")
+
+
+async def test_skipped_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    (folder / "leave.md").write_text("# Leave\n\nTwenty days of leave.\n", encoding="utf-8")
+    (folder / "scan.pdf").write_bytes(b"%PDF")
+    findings = await examined(tmp_path, knowledge_dir=folder)
+
+    assert "warn" in states(findings, "knowledge")
+    assert "scan.pdf is not searched" in words(findings, "knowledge")
+
+
+async def test_empty_knowledge_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    findings = await examined(tmp_path, knowledge_dir=tmp_path / "empty")
+
+    assert states(findings, "knowledge") == {"fail"}
+    assert "KNOWLEDGE_DIR" in words(findings, "knowledge")
+
+
+def well(request: ChatRequest) -> Script:
+    return call("note", {"word": "OK"}) if request.tools else answer("OK", usage=(5, 1))
+
+
+def without_tools(request: ChatRequest) -> Script:
+    del request
+    return answer("OK", usage=(5, 1))
+
+
+def without_usage(request: ChatRequest) -> Script:
+    return call("note", {"word": "OK"}) if request.tools else answer("OK", usage=None)
+
+
+def refused(request: ChatRequest) -> Script:
+    del request
+    return refuse(401, {"error": {"message": "no such key"}})
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected", "said"),
+    [
+        pytest.param(well, {"ok"}, "first token after", id="works"),
+        pytest.param(without_tools, {"ok", "fail"}, "did not call the tool", id="no tool call"),
+        pytest.param(without_usage, {"ok", "warn"}, "no usage", id="no usage"),
+        pytest.param(refused, {"fail"}, "key", id="key refused"),
+    ],
+)
+async def test_model(
+    tmp_path: Path,
+    replies: Callable[[ChatRequest], Script],
+    expected: set[str],
+    said: str,
+) -> None:
+    with ModelServer(replies) as model:
+        findings = await examined(
+            tmp_path, openai_base_url=model.base_url, llm_model="scripted"
+        )
+    assert states(findings, "model") == expected
+    assert said in words(findings, "model")
+
+
+async def test_every_key_of_a_model_is_examined(tmp_path: Path) -> None:
+    def one_key(request: ChatRequest) -> Script:
+        return well(request) if request.key == "good-key" else refused(request)
+
+    with ModelServer(one_key) as model:
+        findings = await examined(
+            tmp_path,
+            openai_base_url=model.base_url,
+            llm_model="scripted",
+            openai_api_key=SecretStr("good-key,bad-key"),
+        )
+    found = {each.detail.partition(":")[0]: each.state for each in of_part(findings, "model")}
+    assert found == {"scripted (key 1)": "ok", "scripted (key 2)": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "part", "said"),
+    [
+        pytest.param({"llm_model": "no-such"}, "model", "LLM_MODEL=no-such", id="model"),
+        pytest.param(
+            {"ragflow_base_url": f"http://{DEAD}"}, "knowledge", "RAGFLOW_API_KEY", id="RAGFlow"
+        ),
+        pytest.param(
+            {"mongodb_uri": SecretStr("nonsense")}, "history", "MONGODB_URI", id="MongoDB"
+        ),
+        pytest.param({"prompts_dir": Path("/no/such")}, "prompts", "PROMPTS_DIR", id="prompts"),
+    ],
+)
+async def test_fault_of_one_part_does_not_hide_the_others(
+    tmp_path: Path, fields: Mapping[str, Any], part: str, said: str
+) -> None:
+    findings = await examined(tmp_path, **fields)
+
+    assert states(findings, part) == {"fail"}
+    assert said in words(findings, part)
+    assert {each.part for each in findings if each.state == "fail"} == {part}
+
+
+async def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    findings = await examined(tmp_path / "file")
+
+    assert states(findings, "disk") == {"fail"}
+    assert "CHATBOT_DATA_DIR" in words(findings, "disk")
+
+
+async def test_services_that_hang_are_told_in_time(tmp_path: Path) -> None:
+    async def hang(_: Request, reply: Reply) -> None:
+        await reply.closed_by_client()
+
+    with Loopback(hang) as server:
+        settings = Settings(
+            chatbot_data_dir=tmp_path,
+            mongodb_uri=SecretStr(f"mongodb://127.0.0.1:{server.port}"),
+            ragflow_base_url=server.url,
+            ragflow_api_key=SecretStr("key"),
+            openai_base_url=server.url,
+            llm_model="scripted",
+        )
+        load(settings)
+        began = time.monotonic()
+        findings = await examine_services(settings, seconds=1.0)
+        seconds = time.monotonic() - began
+
+    failing = {each.part for each in findings if each.state == "fail"}
+    assert failing == {"history", "knowledge", "model"}
+    assert seconds < 1.0 + CLOSING_SECONDS + 1.0
+
+
+def test_everything_down_is_told(tmp_path: Path) -> None:
+    settings = {
+        "MONGODB_URI": f"mongodb://user:hidden-hidden@{DEAD}",
+        "RAGFLOW_BASE_URL": f"http://{DEAD}",
+        "RAGFLOW_API_KEY": "ragflow-hidden-hidden-hidden",
+        "OPENAI_BASE_URL": f"http://{DEAD}/v1",
+        "OPENAI_API_KEY": "sk-hidden-hidden-hidden",
+        "LLM_MODEL": "scripted",
+    }
+    result = run(tmp_path, "doctor", "--json", settings=settings)
+
+    report = json.loads(result.out)
+    failing = {each["part"] for each in report["findings"] if each["state"] == "fail"}
+    assert failing == {"history", "knowledge", "model"}
+    assert all(each["advice"] for each in report["findings"] if each["state"] == "fail")
+    assert (result.code, result.err, report["ok"]) == (1, "", False)
+    assert "hidden-hidden" not in result.out
+
+
+def test_wrong_setting_is_a_failing_line(tmp_path: Path) -> None:
+    result = run(tmp_path, "doctor", settings={"PASSAGES": "many"})
+
+    assert result.code == 1
+    assert "PASSAGES" in result.out
+    assert "FAILS" in result.out
