@@ -45,9 +45,8 @@ async def talk(
 ) -> None:
     """Load and save in turn, as a conversation does."""
     name = session.session_id
-    number = 1 + max(
-        (int(turn) for who, turn in map(str.split, past) if who == name), default=0
-    )
+    mine = [int(turn) for who, turn in past if who == name]
+    number = 1 + max(mine, default=0)
     while True:
         os.write(lines, f"try {name} {number}\n".encode())
         start = time.perf_counter()
