@@ -64,6 +64,7 @@ _IRREGULAR = {
         "stand": "stood",
         "steal": "stole stolen",
         "take": "took taken",
+        "taxi": "taxis",
         "teach": "taught",
         "tell": "told",
         "think": "thought",

@@ -23,7 +23,7 @@ PAIR = "pair"  # the tag of two characters that may be a word
 _GRAMMATICAL = frozenset("rupcyeoxkhz")  # tags of words that only hold a sentence together
 _IDIOMATIC = frozenset("il")  # phrases, rare as a whole, which say what their words say
 _HALF_GRAMMATICAL = frozenset("dmqft")  # adverbs, numbers, measures, directions, times
-PART = 0.5  # what a word counts for when only its parts occur
+PART = 0.7  # what a word counts for when all its parts occur, but not the word
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,10 @@ class Term:
         if self.text in tokens:
             return 1.0
         found = sum(weight for part, weight in self.parts if part in tokens)
-        return PART * found / sum(weight for _, weight in self.parts) if found else 0.0
+        if not found:
+            return 0.0
+        share = found / sum(weight for _, weight in self.parts)
+        return PART * share * math.sqrt(share)
 
 
 def terms(text: str) -> list[Term]:

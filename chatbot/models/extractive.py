@@ -1,9 +1,9 @@
-"""A chat model without a language model: it routes by retrieval scores and answers by quoting."""
+"""A chat model without a language model: it routes by retrieval and answers by quoting."""
 
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -192,7 +192,7 @@ class ExtractiveChatModel(BaseChatModel):
 
 def _questions(messages: Sequence[BaseMessage]) -> list[str]:
     """Return what the person said, oldest first, the question to answer last."""
-    said = [message.text for message in messages if isinstance(message, HumanMessage)]
+    said = [str(message.text) for message in messages if isinstance(message, HumanMessage)]
     return said or [""]
 
 

@@ -5,6 +5,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import mul
 
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
@@ -16,8 +17,15 @@ from chatbot.text import language, words
 TURNS = 4  # how far back a follow-up may go
 LOOKED_AT = 6  # passages of each search
 
+# Fitted by `benchmarks/routing.py --fit`, which also measures how well they hold elsewhere.
+FIRST_IS_KNOWLEDGE = 0.44  # the relevance from which a first question is looked up
+KNOWLEDGE = 0.5
+UNSURE = 0.4  # a relevance below it does not tell that the question stands alone
+CLEARLY_MORE = 0.15
+_KNOWLEDGE = (6.1, 3.0, 2.3, 1.1, -2.1)
+
 _REMEMBERED = 1024
-_SUBJECT_WEIGHT = 0.4  # of a word that can name a subject
+_SUBJECT_WEIGHT = 0.5  # of a word that can name a subject
 _SUBJECT_WORDS = 6
 _ABOUT = 0.5  # the share of a subject that a passage about it has
 
@@ -35,51 +43,35 @@ class Decision:
 class Signals:
     """What the searches tell about a question, alone and after what was asked before.
 
-    `alone` and `joined` are the best relevances for the question and for the earlier subject
-    with the question; `covered_alone` and `covered_joined` the best shares of the question in
-    one passage, there in passages about the subject. `known` and `unknown` are the weights of
-    its words that such a passage has and lacks, `gain` is what the question adds to the
-    relevance of the subject, `asks` whether it has the form of a question.
+    `alone` is the best relevance for the question by itself. `covered_alone` and
+    `covered_joined` are the best shares of the question in one passage, the latter in passages
+    about the earlier subject. `gain` is what the question adds to the relevance of the subject,
+    `asks` whether it has the form of a question.
     """
 
     alone: float
-    joined: float
     covered_alone: float
     covered_joined: float
-    weight: float
     gain: float
     asks: bool
+
+    def values(self) -> tuple[float, ...]:
+        """Return what `knowledge` is computed from."""
+        return self.alone, self.covered_joined, self.gain, float(self.asks), 1.0
 
     @property
     def knowledge(self) -> float:
         """The probability that a question after others needs the knowledge base."""
-        known = max(self.covered_alone, self.covered_joined)
-        return _logistic(
-            -2.1
-            + 0.8 * self.alone
-            + 0.8 * self.joined
-            + 1.9 * self.covered_joined
-            + 3.3 * min(2.0, self.weight * known)
-            - 1.3 * min(2.0, self.weight * (1 - known))
-            + 2.2 * self.gain
-            + 1.4 * self.asks
-        )
+        total = sum(map(mul, _KNOWLEDGE, self.values()))
+        return 1 / (1 + math.exp(-total))
 
     @property
-    def follow_up(self) -> float:
-        """The probability that it goes on with the earlier subject."""
-        return _logistic(
-            4.3
-            - 2.2 * self.alone
-            - 0.5 * self.covered_alone
-            + 3.6 * self.covered_joined
-            - 2.4 * min(2.0, self.weight)
-        )
+    def follow_up(self) -> bool:
+        """Whether the question is better asked together with the earlier subject.
 
-
-FIRST_IS_KNOWLEDGE = 0.38  # the relevance from which a first question is looked up
-KNOWLEDGE = 0.5
-FOLLOW_UP = 0.4
+        It is unless passages elsewhere have clearly more of its words.
+        """
+        return self.alone < UNSURE or self.covered_joined >= self.covered_alone - CLEARLY_MORE
 
 
 class Dialogue:
@@ -107,6 +99,16 @@ class Dialogue:
         except KnowledgeBaseError:
             # Whether it holds something about this cannot be told: the look-up says so.
             return Decision(knowledge=True, question=question)
+
+    async def joined(self, context: str, question: str) -> str:
+        """Return the question with the subject of an earlier one before it.
+
+        Raises:
+            KnowledgeBaseError: The knowledge base could not be searched.
+        """
+        available = await self._knowledge_base.assistants()
+        about = await _Searches(self._knowledge_base, available)(context)
+        return _joined(_subject(context, about), question)
 
     async def _context(self, searches: "_Searches", context: str, earlier: str) -> str:
         """Return the standalone question that stands after an earlier turn."""
@@ -138,21 +140,49 @@ class _Searches:
         return self._found[query]
 
 
-async def _decide(searches: _Searches, context: str, question: str) -> Decision:
+async def signals_of(knowledge_base: KnowledgeBase, context: str, question: str) -> Signals:
+    """Return the signals of a question after a context, which may be empty.
+
+    Raises:
+        KnowledgeBaseError: The knowledge base could not be searched.
+    """
+    available = await knowledge_base.assistants()
+    return (await _look(_Searches(knowledge_base, available), context, question)).signals
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was found for a question alone, and for the whole question after a context."""
+
+    signals: Signals
+    alone: Sequence[Passage]
+    whole: str
+    joined: Sequence[Passage]
+
+
+async def _look(searches: _Searches, context: str, question: str) -> _Look:
     if not context:
         alone = await searches(question)
-        found = await asyncio.to_thread(_best, terms(question), alone)
-        return Decision(found >= FIRST_IS_KNOWLEDGE, question, _names(alone))
+        signals = await asyncio.to_thread(_signals, question, "", question, alone, alone)
+        return _Look(signals, alone, question, alone)
     alone, about = await asyncio.gather(searches(question), searches(context))
     subject = await asyncio.to_thread(_subject, context, about)
     whole = _joined(subject, question)
     joined = await searches(whole)
     signals = await asyncio.to_thread(_signals, question, subject, whole, alone, joined)
-    if signals.knowledge < KNOWLEDGE:
-        return Decision(knowledge=False, question=question)
-    if signals.follow_up >= FOLLOW_UP and joined:
-        return Decision(knowledge=True, question=whole, assistants=_names(joined))
-    return Decision(knowledge=True, question=question, assistants=_names(alone))
+    return _Look(signals, alone, whole, joined)
+
+
+async def _decide(searches: _Searches, context: str, question: str) -> Decision:
+    look = await _look(searches, context, question)
+    if context:
+        knowledge = look.signals.knowledge >= KNOWLEDGE
+    else:
+        knowledge = look.signals.alone >= FIRST_IS_KNOWLEDGE
+    if knowledge and context and look.signals.follow_up:
+        return Decision(knowledge=True, question=look.whole, assistants=_names(look.joined))
+    names = _names(look.alone) if knowledge else ()
+    return Decision(knowledge=knowledge, question=question, assistants=names)
 
 
 def _signals(
@@ -168,10 +198,8 @@ def _signals(
     best = _best(terms(whole), joined)
     return Signals(
         alone=_best(asked, alone),
-        joined=best,
         covered_alone=_covered(asked, [_analysis(passage) for passage in alone]),
         covered_joined=_covered(asked, near),
-        weight=sum(term.weight for term in asked),
         gain=best - max((features(about, each).relevance for each in found), default=0.0),
         asks=_asks(question),
     )
@@ -228,7 +256,3 @@ def _asks(question: str) -> bool:
     return question.rstrip().endswith(("?", "？")) or any(
         word.tag.startswith("y") for word in words(question[-40:])
     )
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-value))

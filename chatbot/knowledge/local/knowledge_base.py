@@ -22,8 +22,8 @@ PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
 CANDIDATES = 40
 THRESHOLD = 0.15  # a passage of less relevance is not about the question
 
-_PART = 0.3  # how much a part of a word counts when passages are ranked
-_RANK = 2.3  # what being first by BM25 adds to a passage's order
+_PART = 0.5  # how much a part of a word counts when passages are ranked
+_RANK = 5.0  # what being first by BM25 adds to a passage's order
 _LANGUAGE = 1.0  # what being in the question's language adds
 
 

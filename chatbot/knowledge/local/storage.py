@@ -69,11 +69,14 @@ class Storage:
                 raise
 
     def _saved(self) -> list[Path]:
-        found: list[tuple[float, Path]] = []
-        with suppress(OSError):
-            for path in self._place.iterdir():
-                if not path.name.startswith(_UNFINISHED):
-                    found.append((path.stat().st_mtime, path))
+        try:
+            found = [
+                (path.stat().st_mtime, path)
+                for path in self._place.iterdir()
+                if not path.name.startswith(_UNFINISHED)
+            ]
+        except OSError:
+            return []
         return [path for _, path in sorted(found, reverse=True)]
 
     def _clean(self, current: Path) -> None:
