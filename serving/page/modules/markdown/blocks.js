@@ -3,10 +3,11 @@
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
 const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
-const ITEM = /^( {0,3})([-*+•]|\d{1,9}[.)、])(\s+|$)(.*)$/;
+const ITEM = /^( {0,3})([-*+•]|\d{1,9}[.)]|\d{1,2}、)(\s+|$|(?<=、))(.*)$/;
 const QUOTE = /^ {0,3}> ?/;
 const DIVIDER = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 const FORMULA = /^ {0,3}(\$\$|\\\[)/;
+const FENCE_BEGUN = /^ {0,3}(?:`{1,2}|~{1,2})$/;
 const UNFINISHED = /^\s*(?:[-*+•]|#{1,6}|\d{1,9}[.)]?|`{1,2}|~{1,2}|>|\||[-*_]{2,}|\|[\s:|-]*)\s*$/;
 const DEEPEST = 8;
 
@@ -16,7 +17,7 @@ const DEEPEST = 8;
  */
 export function readBlocks(text, { open = false, depth = 0 } = {}) {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
-  if (open && !insideFence(lines) && UNFINISHED.test(lines.at(-1))) lines.pop();
+  if (open && (insideFence(lines) ? FENCE_BEGUN : UNFINISHED).test(lines.at(-1))) lines.pop();
   const blocks = [];
   let at = 0;
   while (at < lines.length) {
@@ -36,7 +37,8 @@ function readBlock(lines, at, { open, depth }) {
   const line = lines[at];
   let found;
   if ((found = FENCE.exec(line))) return fenced(lines, at, found);
-  if ((found = FORMULA.exec(line))) return formula(lines, at, found[1]);
+  const end = formulaEnd(lines, at, open);
+  if (end) return formula(lines, at, end);
   if ((found = HEADING.exec(line))) {
     return { block: { type: "heading", level: found[1].length, text: found[2] ?? "" }, end: at + 1 };
   }
@@ -66,16 +68,22 @@ function insideFence(lines) {
   return fence !== null;
 }
 
-function formula(lines, at, opening) {
+/** Return the line behind a formula that begins here and has its lines for itself, or 0. */
+function formulaEnd(lines, at, open) {
+  const opening = FORMULA.exec(lines[at])?.[1];
+  if (!opening) return 0;
   const closing = opening === "$$" ? "$$" : "\\]";
-  let end = at;
-  let text = lines[at].trim().slice(2);
-  while (!text.includes(closing) && end + 1 < lines.length) {
-    end += 1;
-    text += `\n${lines[end]}`;
+  for (let end = at; end < lines.length; end += 1) {
+    const from = end === at ? lines[end].indexOf(opening) + 2 : 0;
+    const place = lines[end].indexOf(closing, from);
+    if (place >= 0) return lines[end].slice(place + 2).trim() ? 0 : end + 1;
   }
-  const shown = text.includes(closing) ? text.slice(0, text.indexOf(closing)) : text;
-  return { block: { type: "formula", text: shown.trim() }, end: end + 1 };
+  return open ? lines.length : 0;
+}
+
+function formula(lines, at, end) {
+  const text = lines.slice(at, end).join("\n").trim().slice(2).replace(/(?:\$\$|\\\])$/, "");
+  return { block: { type: "formula", text: text.trim() }, end };
 }
 
 function quote(lines, at, { open, depth }) {
@@ -130,8 +138,9 @@ function startsItem(line, ordered) {
 function isTable(lines, at, open) {
   const line = lines[at];
   if (!line.includes("|")) return false;
-  if (at + 1 < lines.length) return lines[at + 1].includes("-") && DIVIDER.test(lines[at + 1]) && cells(line).length === cells(lines[at + 1]).length;
-  return open && /^\s*\|/.test(line);
+  const below = lines[at + 1] ?? "";
+  if (below.includes("-") && DIVIDER.test(below)) return cells(line).length === cells(below).length;
+  return open && /^\s*\|/.test(line) && lines.slice(at + 1).every((each) => !each.trim());
 }
 
 function table(lines, at) {
@@ -166,6 +175,6 @@ function startsBlock(lines, at, open = false) {
   const line = lines[at];
   return (
     FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) ||
-    FORMULA.test(line) || ITEM.test(line) || isTable(lines, at, open)
+    formulaEnd(lines, at, open) > 0 || ITEM.test(line) || isTable(lines, at, open)
   );
 }

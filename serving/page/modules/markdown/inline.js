@@ -7,7 +7,7 @@ const BRACKETED = /^<((?:https?:\/\/|mailto:)[^\s<>]+)>/;
 const CITATION = /^\[(\d{1,3})\]/;
 const LINK = /^!?\[((?:[^[\]\\]|\\.|\[[^[\]]*\])*)\]\(\s*(<[^<>\n]*>|(?:[^\s()\\]|\\.|\([^\s()]*\))*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/;
 const OPEN_LINK = /^!?\[((?:[^[\]\\]|\\.)*)(?:\]\([^)\n]*)?$/;
-const FORMULA = /^(?:\\\(([^]+?)\\\)|\$(?=\S)([^$\n]*?[^\s\\$])\$(?!\d))/;
+const FORMULA = /^(?:\\\(([^]+?)\\\)|\$\$([^$]+)\$\$|\$(?=\S)([^$\n]*?[^\s\\$])\$(?!\d))/;
 const MARKS = [
   { mark: "***", type: "strongest" },
   { mark: "___", type: "strongest" },
@@ -28,8 +28,11 @@ export function readInline(text, { open = false, depth = 0 } = {}) {
   const spans = [];
   let rest = text;
   let before = "";
+  // A mark that is not closed behind one place is not closed behind a later one either.
+  const unclosed = new Set();
   while (rest) {
-    const taken = depth < DEEPEST ? next(rest, before, { open, depth }) : { length: rest.length };
+    const state = { open, depth, unclosed };
+    const taken = depth < DEEPEST ? next(rest, before, state) : { length: rest.length };
     const used = rest.slice(0, taken.length);
     if (taken.span) spans.push(taken.span);
     else addText(spans, taken.text ?? used);
@@ -39,16 +42,16 @@ export function readInline(text, { open = false, depth = 0 } = {}) {
   return spans;
 }
 
-function next(rest, before, { open, depth }) {
+function next(rest, before, state) {
   let found = PLAIN.exec(rest);
   if (found) return { length: found[0].length };
   if (rest[0] === "\n") return { length: 1, span: { type: "break" } };
   if ((found = FORMULA.exec(rest))) {
-    return { length: found[0].length, span: { type: "formula", text: found[1] ?? found[2] } };
+    return { length: found[0].length, span: { type: "formula", text: found.slice(1).find(Boolean) } };
   }
   if ((found = ESCAPED.exec(rest))) return { length: 2, text: found[1] };
-  if (rest[0] === "`") return code(rest, open);
-  if (rest[0] === "[" || rest.startsWith("![")) return link(rest, { open, depth });
+  if (rest[0] === "`") return code(rest, state);
+  if (rest[0] === "[" || rest.startsWith("![")) return link(rest, state);
   if ((found = BRACKETED.exec(rest))) {
     return { length: found[0].length, span: linked(found[1], [textSpan(found[1])]) };
   }
@@ -56,16 +59,17 @@ function next(rest, before, { open, depth }) {
     const address = found[0].replace(/[.,;:!?)\]}*_~]+$/, "");
     return { length: address.length, span: linked(address, [textSpan(address)]) };
   }
-  return marked(rest, before, { open, depth }) ?? { length: 1 };
+  return marked(rest, before, state) ?? { length: 1 };
 }
 
-function code(rest, open) {
-  const found = CODE.exec(rest);
+function code(rest, { open, unclosed }) {
+  const ticks = /^`+/.exec(rest)[0];
+  const found = unclosed.has(ticks) ? null : CODE.exec(rest);
   if (found) {
     const text = found[2].replace(/^ (.*[^ ].*) $/s, "$1");
     return { length: found[0].length, span: { type: "code", text } };
   }
-  const ticks = /^`+/.exec(rest)[0];
+  unclosed.add(ticks);
   if (!open) return { length: ticks.length };
   const text = rest.slice(ticks.length);
   return { length: rest.length, span: text ? { type: "code", text } : { type: "nothing" } };
@@ -89,18 +93,19 @@ function link(rest, { open, depth }) {
   return { length: 1 };
 }
 
-function marked(rest, before, { open, depth }) {
+function marked(rest, before, { open, depth, unclosed }) {
   for (const { mark, type } of MARKS) {
     if (!rest.startsWith(mark)) continue;
     const inner = rest.slice(mark.length);
     if (!inner) return open ? { length: rest.length, span: { type: "nothing" } } : null;
     if (/^\s/.test(inner) || inner[0] === mark[0]) continue;
     if (mark[0] === "_" && /[\p{L}\p{N}]/u.test(before)) return null;
-    const end = closing(inner, mark);
+    const end = unclosed.has(mark) ? -1 : closing(inner, mark);
     if (end > 0) {
       const spans = readInline(inner.slice(0, end), { depth: depth + 1 });
       return { length: mark.length * 2 + end, span: { type, spans } };
     }
+    unclosed.add(mark);
     if (open && (mark.length > 1 || !/[\p{L}\p{N}]/u.test(before))) {
       const text = trimmedMark(inner, mark);
       const spans = readInline(text, { open, depth: depth + 1 });

@@ -1,0 +1,125 @@
+"""Writing, the keyboard, and narrow screens."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import expect
+
+from tests.e2e.page.conftest import PHONE, Visitor
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_enter_while_an_input_method_composes_does_not_send(visitor: Visitor) -> None:
+    page = await visitor.visit(language="zh-CN")
+    box = page.get_by_role("textbox")
+    await box.focus()
+    keyboard = await page.context.new_cdp_session(page)
+    await page.evaluate(
+        """() => document.addEventListener("keydown", (event) => {
+          window.seen = [event.key, event.isComposing];
+        }, { capture: true })"""
+    )
+    composed = {"text": "nianjia", "selectionStart": 7, "selectionEnd": 7}
+    await keyboard.send("Input.imeSetComposition", composed)
+    await page.keyboard.press("Enter")
+
+    assert await page.evaluate("window.seen") == ["Enter", True]
+    await expect(page.locator(".turn")).to_have_count(0)
+
+    await box.fill("")
+    await keyboard.send("Input.imeSetComposition", composed)
+    await keyboard.send("Input.insertText", {"text": "年假有几天"})
+    await expect(box).to_have_value("年假有几天")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".asked")).to_have_text("年假有几天")
+
+
+async def test_enter_of_an_input_method_that_ended_just_now_does_not_send(
+    visitor: Visitor,
+) -> None:
+    page = await visitor.visit()
+    await page.get_by_role("textbox").fill("nianjia")
+    await page.evaluate(
+        """() => document.querySelector("textarea").dispatchEvent(
+          new KeyboardEvent("keydown", { key: "Enter", keyCode: 229, bubbles: true }))"""
+    )
+
+    await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_shift_and_enter_begin_a_line(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    box = page.get_by_role("textbox")
+    await box.press_sequentially("one")
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.insert_text("two")
+    height = await box.evaluate("(box) => box.clientHeight")
+    await page.keyboard.press("Enter")
+
+    await expect(page.locator(".asked p")).to_have_text("one\ntwo")
+    assert height > 50
+
+
+async def test_nothing_is_sent_from_an_empty_box(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await page.get_by_role("textbox").fill("  \n ")
+    await page.keyboard.press("Enter")
+
+    await expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_all_is_reached_by_keyboard(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await page.evaluate("document.activeElement.blur()")
+    names = []
+    for _ in range(20):
+        await page.keyboard.press("Tab")
+        names.append(
+            await page.evaluate(
+                """() => {
+                  const it = document.activeElement;
+                  return it.getAttribute("aria-label") ?? it.textContent;
+                }"""
+            )
+        )
+
+    for name in (
+        "Skip to the question",
+        "New conversation",
+        "Just chat",
+        "Source 1: leave.md",
+        "Copy",
+        "Ask again",
+        "Why this answer",
+        "Your question",
+        "Where to look",
+    ):
+        assert name in names, f"{name} is not among {names}"
+
+
+async def test_page_fits_a_phone(visitor: Visitor) -> None:
+    page = await visitor.visit(size=PHONE)
+    visitor.service.model.script = _wide
+    await visitor.ask("w" * 300)
+
+    widths = await page.evaluate(
+        "[document.documentElement.scrollWidth, document.querySelector('#scroll').scrollWidth]"
+    )
+    assert max(widths) <= PHONE["width"]
+    await expect(page.locator(".sidebar")).not_to_be_visible()
+    await page.get_by_role("button", name="Show conversations").click()
+    await expect(page.get_by_role("button", name="New conversation")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".sidebar")).not_to_be_visible()
+    await page.get_by_role("button", name="Show conversations").click()
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.locator(".sidebar")).not_to_be_visible()
+    await expect(page.get_by_text("What would you like to know?")).to_be_visible()
+
+
+async def _wide(_: str) -> AsyncIterator[str]:
+    yield "```\n" + "x" * 500 + "\n```\n\n| a | b | c | d |\n|---|---|---|---|\n"
+    yield "| " + " | ".join(["long words"] * 4) + " |\n\nhttps://x.org/" + "y" * 300
