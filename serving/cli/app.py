@@ -3,11 +3,21 @@
 
 import io
 import sys
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from chatbot.errors import ChatbotError, ConfigurationError, InputError
+from serving.cli.groups import knowledge, sessions
+from serving.cli.options import (
+    AsJson,
+    AssistantNames,
+    LanguageName,
+    Port,
+    RouteName,
+    SessionName,
+)
+from serving.cli.startup import load_settings
 from serving.cli.words import complain
 
 FAILED = 1
@@ -23,31 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-sessions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-knowledge = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(sessions, name="sessions", help="List, show and clear conversations.")
 app.add_typer(knowledge, name="knowledge", help="See what the knowledge base holds and finds.")
-
-SessionName = Annotated[
-    str | None,
-    typer.Option(help="The conversation to go on with. [default: DEFAULT_SESSION_ID]"),
-]
-AssistantNames = Annotated[
-    list[str] | None,
-    typer.Option("--assistant", "-a", help="Ask this assistant. Repeat it to ask several."),
-]
-RouteName = Annotated[
-    Literal["knowledge_base", "general_chat"] | None,
-    typer.Option(help="Search the knowledge base, or do not, whatever the question is."),
-]
-LanguageName = Annotated[
-    str | None,
-    typer.Option(
-        help='The language of the answer, such as "Chinese". [default: the question\'s]'
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")]
 
 
 def run() -> NoReturn:
@@ -114,15 +101,17 @@ def chat(
 
     Type /help there for what else can be done. Ctrl-C stops an answer, Ctrl-D leaves.
     """
+    settings = load_settings()
     from serving.cli.chat import chat as run_chat
 
     run_chat(
+        settings,
         {
             "session_id": session,
             "assistants": assistant,
             "route": route,
             "language": language,
-        }
+        },
     )
 
 
@@ -142,14 +131,16 @@ def ask(  # noqa: PLR0913 - one for each option
 
     Exit codes: 0 answered, 1 the turn failed, 2 wrong usage or configuration, 130 interrupted.
     """
-    from serving.cli.ask import ask as run_ask
-
     if question == "-":
-        question = sys.stdin.read().strip()
-    if not question:
+        question = sys.stdin.read()
+    if not question.strip():
         message = 'There is no question. Write it in quotation marks: chatbot ask "…"'
         raise InputError(message)
+    settings = load_settings()
+    from serving.cli.ask import ask as run_ask
+
     answered = run_ask(
+        settings,
         question,
         {
             "session_id": session,
@@ -195,66 +186,3 @@ def doctor(*, as_json: AsJson = False) -> None:
     from serving.cli.doctor import examine
 
     raise typer.Exit(0 if examine(as_json=as_json) else FAILED)
-
-
-@sessions.command("list")
-def list_sessions(
-    *,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
-    as_json: AsJson = False,
-) -> None:
-    """List the conversations, the latest first."""
-    from serving.cli import sessions as commands
-
-    commands.list_sessions(limit, as_json=as_json)
-
-
-@sessions.command("show")
-def show_session(
-    session: Annotated[str, typer.Argument(help="The name of the session.")],
-    *,
-    limit: Annotated[int, typer.Option(min=1, help="How many of its newest turns.")] = 50,
-    as_json: AsJson = False,
-) -> None:
-    """Print a conversation."""
-    from serving.cli import sessions as commands
-
-    commands.show_session(session, limit, as_json=as_json)
-
-
-@sessions.command("clear")
-def clear_session(
-    session: Annotated[str, typer.Argument(help="The name of the session.")],
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Forget a conversation. This cannot be taken back."""
-    from serving.cli import sessions as commands
-
-    if not yes:
-        typer.confirm(f"Forget everything that was said in {session}?", abort=True)
-    commands.clear_session(session)
-
-
-@knowledge.command("list")
-def list_assistants(*, as_json: AsJson = False) -> None:
-    """List the assistants and what they know."""
-    from serving.cli import knowledge as commands
-
-    commands.list_assistants(as_json=as_json)
-
-
-@knowledge.command("search")
-def search(
-    query: Annotated[str, typer.Argument(help="What to look for.")],
-    *,
-    assistant: AssistantNames = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=30, help="How many. [default: PASSAGES]")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what a query finds, with scores, without asking a model."""
-    from serving.cli import knowledge as commands
-
-    commands.search(query, assistant or [], limit, as_json=as_json)

@@ -7,20 +7,17 @@ from contextlib import aclosing
 
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, Choices, open_chatbot
-from serving.cli.logging_to_file import keep_log_aside
 from serving.cli.reply import Reply
 from serving.cli.signals import ended_by_signals
 from serving.cli.views import open_console, tell_trouble, view_of_turn
 
 
-def ask(question: str, choices: Choices, *, as_json: bool) -> bool:
+def ask(settings: Settings, question: str, choices: Choices, *, as_json: bool) -> bool:
     """Print the answer and return whether there is one.
 
     Raises:
-        ConfigurationError: A setting is wrong.
+        ConfigurationError: A setting is wrong or another one is missing beside it.
     """
-    settings = Settings.load()
-    keep_log_aside(settings)
     show = _print_json if as_json else _print_text
 
     async def turn() -> Reply:

@@ -8,21 +8,18 @@ from chatbot.settings import Settings
 from graphs.conversation import Choices
 from graphs.synchronous import SyncChatbot, open_chatbot_sync
 from serving.cli.lines import Lines
-from serving.cli.logging_to_file import keep_log_aside
 from serving.cli.signals import exit_on_signals
 from serving.cli.slash import Conversation, obey
 from serving.cli.views import open_console, view_of_turn
 from serving.cli.words import complain, in_one_line
 
 
-def chat(choices: Choices) -> None:
+def chat(settings: Settings, choices: Choices) -> None:
     """Talk until the person leaves.
 
     Raises:
         ChatbotError: A setting or an option is wrong.
     """
-    settings = Settings.load()
-    keep_log_aside(settings)
     exit_on_signals()
     console = open_console()
     session = Session(session_id=choices.get("session_id") or settings.default_session_id)

@@ -14,7 +14,6 @@ from chatbot.domain import Assistant, Findings
 from chatbot.errors import InputError
 from chatbot.ports import KnowledgeBase
 from chatbot.settings import Settings
-from serving.cli.logging_to_file import keep_log_aside
 from serving.cli.tables import plain_table
 from serving.cli.views import open_console
 from serving.cli.words import complain, in_one_line, plain
@@ -22,9 +21,9 @@ from serving.cli.words import complain, in_one_line, plain
 Result = TypeVar("Result")
 
 
-def list_assistants(*, as_json: bool) -> None:
+def list_assistants(settings: Settings, *, as_json: bool) -> None:
     """Print the assistants and what they know."""
-    found = _with_knowledge(Settings.load(), lambda knowledge: knowledge.assistants())
+    found = _with_knowledge(settings, lambda knowledge: knowledge.assistants())
     if as_json:
         _print_json([asdict(each) for each in found])
     elif found:
@@ -36,9 +35,10 @@ def list_assistants(*, as_json: bool) -> None:
         complain("There are no assistants. `chatbot doctor` says what to do.")
 
 
-def search(query: str, names: Sequence[str], limit: int | None, *, as_json: bool) -> None:
+def search(
+    settings: Settings, query: str, names: Sequence[str], limit: int | None, *, as_json: bool
+) -> None:
     """Print the passages that a query finds, the best first."""
-    settings = Settings.load()
 
     async def find(knowledge: KnowledgeBase) -> Findings:
         chosen = _named(await knowledge.assistants(), names)
@@ -75,8 +75,6 @@ def _named(assistants: Sequence[Assistant], names: Sequence[str]) -> Sequence[As
 def _with_knowledge(
     settings: Settings, work: Callable[[KnowledgeBase], Awaitable[Result]]
 ) -> Result:
-    keep_log_aside(settings)
-
     async def run() -> Result:
         async with open_ports(settings) as ports:
             return await work(ports.knowledge)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from chatbot.domain import Turn
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, open_chatbot
-from serving.cli.logging_to_file import keep_log_aside
 from serving.cli.markdown import AnswerMarkdown
 from serving.cli.reply import source_line
 from serving.cli.tables import table_of_sessions
@@ -19,9 +18,9 @@ from serving.cli.words import complain, plain
 Result = TypeVar("Result")
 
 
-def list_sessions(limit: int, *, as_json: bool) -> None:
+def list_sessions(settings: Settings, limit: int, *, as_json: bool) -> None:
     """Print the sessions, the latest first."""
-    found = _with_bot(lambda bot: bot.sessions(limit=limit))
+    found = _with_bot(settings, lambda bot: bot.sessions(limit=limit))
     if as_json:
         _print_json(
             [
@@ -40,9 +39,9 @@ def list_sessions(limit: int, *, as_json: bool) -> None:
         complain("There are no sessions yet.")
 
 
-def show_session(session_id: str, limit: int, *, as_json: bool) -> None:
+def show_session(settings: Settings, session_id: str, limit: int, *, as_json: bool) -> None:
     """Print what was said in a session."""
-    turns = _with_bot(lambda bot: bot.turns(session_id, limit=limit))
+    turns = _with_bot(settings, lambda bot: bot.turns(session_id, limit=limit))
     if as_json:
         _print_json([_as_json(turn) for turn in turns])
         return
@@ -60,9 +59,9 @@ def show_session(session_id: str, limit: int, *, as_json: bool) -> None:
         console.print()
 
 
-def clear_session(session_id: str) -> None:
+def clear_session(settings: Settings, session_id: str) -> None:
     """Forget a session."""
-    count = _with_bot(lambda bot: bot.clear(session_id))
+    count = _with_bot(settings, lambda bot: bot.clear(session_id))
     open_console().print(f"{count} {'turn' if count == 1 else 'turns'} forgotten.")
 
 
@@ -77,10 +76,7 @@ def _as_json(turn: Turn) -> dict[str, Any]:
     }
 
 
-def _with_bot(work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
-    settings = Settings.load()
-    keep_log_aside(settings)
-
+def _with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
     async def run() -> Result:
         async with open_chatbot(settings) as bot:
             return await work(bot)

@@ -11,7 +11,7 @@ from chatbot.settings import Settings
 from serving.cli.doctor.findings import Finding
 from serving.cli.doctor.report import print_report
 from serving.cli.doctor.values import Value, values_of
-from serving.cli.logging_to_file import keep_log_aside
+from serving.cli.startup import keep_log_aside
 
 TOTAL_SECONDS = 8.5  # whatever is down
 SHORTEST_SECONDS = 3.0

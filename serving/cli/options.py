@@ -1,0 +1,45 @@
+"""The options that several commands have."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from chatbot.domain import checked_id
+
+
+def _checked_session(name: str | None) -> str | None:
+    return None if name is None else checked_id(name, "session id")
+
+
+SessionName = Annotated[
+    str | None,
+    typer.Option(
+        callback=_checked_session,
+        metavar="NAME",
+        help="The conversation to go on with. [default: DEFAULT_SESSION_ID]",
+    ),
+]
+AssistantNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--assistant",
+        "-a",
+        metavar="NAME",
+        help="Ask this assistant. Repeat it to ask several.",
+    ),
+]
+RouteName = Annotated[
+    Literal["knowledge_base", "general_chat"] | None,
+    typer.Option(help="Search the knowledge base, or do not, whatever the question is."),
+]
+LanguageName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help='The language of the answer, such as "Chinese". [default: the question\'s]',
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, metavar="NUMBER", help="The port to listen on.")
+]
