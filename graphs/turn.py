@@ -175,6 +175,10 @@ class LiveTurn:
         """Return the turn as plain JSON, for clients that stream the graph's state."""
         return {**self.metadata(), "answer": self.answer, "record": dict(self.record)}
 
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        """Pickle as plain JSON: the LangGraph server keeps what it streams in a file."""
+        return dict, (self.model_dump(),)
+
 
 async def _nothing() -> None:
     """Free nothing: the turn holds nothing yet."""

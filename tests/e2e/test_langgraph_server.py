@@ -12,6 +12,8 @@ from langgraph_sdk.client import LangGraphClient
 from tests.servers.chatbot import running_chatbot
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, call
 
+pytestmark = pytest.mark.timeout(300)
+
 QUESTION = "保修期多长？"
 
 
@@ -203,3 +205,18 @@ async def test_a_cancelled_run_keeps_what_was_said(tmp_path: Path) -> None:
                 async with asyncio.timeout(5):
                     while not model.abandoned:  # noqa: ASYNC110 - the server tells nobody
                         await asyncio.sleep(0.02)
+
+
+async def test_a_thread_outlives_a_restart(tmp_path: Path) -> None:
+    with running_chatbot(tmp_path, "dev") as url:
+        async with get_client(url=url) as client:
+            thread = (await client.threads.create())["thread_id"]
+            await run_events(client, thread, said("瓦尔登湖是谁写的？"))
+    assert "Traceback" not in (tmp_path / "server.log").read_text(encoding="utf-8")
+    with running_chatbot(tmp_path, "dev") as url:
+        async with get_client(url=url) as client:
+            events = await run_events(client, thread, said("那它的风景怎么样"))
+            state: Any = await client.threads.get_state(thread)
+    metadata = next(event["data"] for event in events if event["type"] == "metadata")
+    assert "瓦尔登湖" in metadata["enhanced_query"]
+    assert len(state["values"]["messages"]) == 4

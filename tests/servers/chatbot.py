@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-START_SECONDS = 60
+START_SECONDS = 120
 
 
 def free_port() -> int:
