@@ -18,6 +18,8 @@ Document = dict[str, Any]
 
 SCHEMA_VERSION = 1
 
+READ = ("turn", "seq", "text", "answer", "status", "started_at", "record")  # by `read_entries`
+
 _log = logging.getLogger(__name__)
 
 

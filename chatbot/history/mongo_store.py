@@ -16,7 +16,6 @@ from chatbot.errors import InputError
 from chatbot.history.adoption import adopted, is_foreign
 from chatbot.history.connection import TASK_SECONDS, deadline
 from chatbot.history.documents import Document
-from chatbot.history.entries import title_of
 from chatbot.history.session_documents import opened
 
 Collection = AsyncCollection[dict[str, Any]]
@@ -104,14 +103,7 @@ class MongoStore:
             adopt = partial(adopted, documents, session.user_id, last_seq=last_seq, now=now)
             entries, writes = await asyncio.to_thread(adopt)
             if entries:
-                change = opened(
-                    session,
-                    title=title_of(entries[0].turn.question),
-                    places=(entries[0].seq, entries[-1].seq),
-                    started_at=entries[0].turn.started_at,
-                    now=now,
-                    life=self.life,
-                )
+                change = opened(session, entries, placed=True, now=now, life=self.life)
                 await self.change(session, change)
             if writes:
                 await self.messages.bulk_write(writes)

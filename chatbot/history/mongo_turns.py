@@ -13,14 +13,14 @@ from chatbot.errors import ChatbotError, HistoryError
 from chatbot.history import session_documents
 from chatbot.history.adoption import foreign_ids, is_foreign
 from chatbot.history.connection import TASK_SECONDS, TURN_SECONDS, Client, deadline
-from chatbot.history.documents import Document, question_id, read_entries
+from chatbot.history.documents import READ, Document, question_id, read_entries
 from chatbot.history.entries import (
     Entry,
     Recent,
     began_before,
     clean_turn,
+    microseconds,
     moment,
-    title_of,
 )
 from chatbot.history.indexes import Indexes
 from chatbot.history.mongo_store import MongoStore
@@ -157,72 +157,69 @@ class MongoTurns:
     async def _newest(
         self, session: Session, limit: int, seconds: float
     ) -> tuple[Document | None, list[Document]]:
-        newest = self._store.messages.find(self._store.mine(session) | {"seq": QUESTIONS})
+        asked = self._store.mine(session) | {"seq": QUESTIONS}
+        newest = self._store.messages.find(asked, READ)
         newest = newest.sort(NEWEST_FIRST).limit(max(limit, 1))
         async with deadline(seconds):
             return await asyncio.gather(self._store.state(session), newest.to_list())
 
-    async def _named(self, session: Session, turn_ids: Sequence[str]) -> list[Document]:
-        """Return the documents of the questions of these turns."""
+    async def _named(
+        self, session: Session, turn_ids: Sequence[str], *, foreign: bool = False
+    ) -> list[Document]:
+        """Return the documents of these turns' questions, and one that is foreign if wanted."""
         key = self._store.key(session)
         numbers: list[object] = [question_id(key, turn_id) for turn_id in turn_ids]
         for turn_id in turn_ids:
             numbers += foreign_ids(turn_id)
-        where = self._store.mine(session) | {"_id": {"$in": numbers}}
-        return await self._store.messages.find(where).to_list()
+        named: Document = {"_id": {"$in": numbers}}
+        if foreign:
+            named = {"$or": [named, {"seq": None}]}
+        found = self._store.messages.find(self._store.mine(session) | named, READ)
+        return await found.limit(len(numbers) + 1).to_list()
 
     async def _append(
         self, session: Session, entries: Sequence[Entry], *, placed: bool
     ) -> None:
-        store, key = self._store, self._store.key(session)
+        store = self._store
+        # As it comes back from the server, which keeps milliseconds.
+        now = moment(microseconds(datetime.now(UTC)) // 1000 * 1000)
+        change = session_documents.opened(
+            session, entries, placed=placed, now=now, life=store.life
+        )
+        turn_ids = [entry.turn.id for entry in entries]
         async with deadline():
-            before, documents, foreign = await asyncio.gather(
-                store.state(session),
-                self._named(session, [entry.turn.id for entry in entries]),
-                store.messages.find_one(store.mine(session) | {"seq": None}, {"_id": 1}),
+            state, documents = await asyncio.gather(
+                store.change(session, change), self._named(session, turn_ids, foreign=True)
             )
-            entries = _wanted(entries, before, placed=placed)
-            if not entries:
-                return
-            now = datetime.now(UTC)
-            change = session_documents.opened(
-                session,
-                title=title_of(entries[0].turn.question),
-                places=(entries[0].seq, entries[-1].seq) if placed else None,
-                started_at=entries[0].turn.started_at,
-                now=now,
-                life=store.life,
-            )
-            state = await store.change(session, change)
+            is_new = state.get("created_at") == now
             if not placed:
-                entries = [replace(entries[0], seq=int(state["last_seq"]))]
+                entries = [replace(entry, seq=int(state["last_seq"])) for entry in entries]
+            entries = _wanted(entries, state)
+            if is_new:
+                gone = {"seq": {"$lte": state["cleared_seq"]}}
+                await store.messages.delete_many(store.mine(session) | gone)
+                documents = store.visible(documents, state)
             writes = await asyncio.to_thread(
-                session_writes, key, session.user_id, entries, documents, now
+                session_writes, store.key(session), session.user_id, entries, documents, now
             )
             if writes:
                 await store.messages.bulk_write(writes)
         self._indexes.want()
-        await self._tend(session, before, state, foreign=foreign is not None)
+        await self._tend(session, state, foreign=any(map(is_foreign, documents)))
 
-    async def _tend(
-        self, session: Session, before: Document | None, state: Document, *, foreign: bool
-    ) -> None:
-        """Put off the end of the session's messages, remove old ones, adopt foreign ones.
+    async def _tend(self, session: Session, state: Document, *, foreign: bool) -> None:
+        """Put off the end of the session's messages, and adopt foreign ones.
 
         The turn is kept already, so a failure is left to the next one.
         """
-        store, mine = self._store, self._store.mine(session)
-        now = datetime.now(UTC)
+        store, now = self._store, datetime.now(UTC)
         try:
             if foreign:
                 await store.adopt(session)
-            async with deadline():
-                if not store.is_live(before):
-                    gone = {"seq": {"$lte": state["cleared_seq"]}}
-                    await store.messages.delete_many(mine | gone)
-                elif now - state["kept_at"] > store.slack:
-                    stamp = {"$set": {"kept_at": now}}
-                    await store.messages.update_many(mine, stamp)
+            if now - state["kept_at"] > store.slack:
+                stamp = {"$set": {"kept_at": now}}
+                async with deadline():
+                    await store.messages.update_many(store.mine(session), stamp)
                     await store.sessions.update_one({"_id": store.key(session)}, stamp)
         except HistoryError as error:
             _log.warning("session %s could not be tended: %s", session.key, error.message)
@@ -235,17 +232,12 @@ class MongoTurns:
         return {"$or": [foreign, {"seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}]}
 
 
-def _wanted(
-    entries: Sequence[Entry], state: Document | None, *, placed: bool
-) -> Sequence[Entry]:
+def _wanted(entries: Sequence[Entry], state: Document) -> Sequence[Entry]:
     """Leave out what was asked before the session was cleared."""
-    if state is None:
-        return entries
     at = state.get("cleared_at")
     cleared_at = None if at is None else moment(at)
     return [
         entry
         for entry in entries
-        if not began_before(entry.turn, cleared_at)
-        and (not placed or entry.seq > state["cleared_seq"])
+        if entry.seq > state["cleared_seq"] and not began_before(entry.turn, cleared_at)
     ]

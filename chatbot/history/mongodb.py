@@ -9,7 +9,7 @@ from pymongo import DESCENDING
 from chatbot.domain import Match, Session, SessionSummary, Turn, checked_id
 from chatbot.history import session_documents
 from chatbot.history.connection import TASK_SECONDS, deadline
-from chatbot.history.documents import Document, read_entries
+from chatbot.history.documents import READ, Document, read_entries
 from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn, next_seq
 from chatbot.history.mongo_turns import MongoTurns
 from chatbot.history.search_words import wanted
@@ -51,7 +51,11 @@ class MongoChatHistory(MongoTurns):
         store = self._store
         where = {"user_id": user_id, "words": {"$all": words}}
         # A few more than asked for: what is left of expired sessions is found as well.
-        newest = store.messages.find(where).sort("seq", DESCENDING).limit(limit + SPARE)
+        newest = (
+            store.messages.find(where, ["SessionId", *READ])
+            .sort("seq", DESCENDING)
+            .limit(limit + SPARE)
+        )
         async with deadline(TASK_SECONDS):
             documents = await newest.to_list()
             keys = list({document["SessionId"] for document in documents})
@@ -59,13 +63,13 @@ class MongoChatHistory(MongoTurns):
                 state["_id"]: state
                 async for state in store.sessions.find({"_id": {"$in": keys}})
             }
-        found = []
+        matches = []
         for document in documents:
             state = states.get(document["SessionId"], {})
             for entry in read_entries(store.visible([document], state or None)):
                 session_id, title = state["session_id"], state["title"]
-                found.append(Match(session_id=session_id, title=title, turn=entry.turn))
-        return tuple(found[:limit])
+                matches.append(Match(session_id=session_id, title=title, turn=entry.turn))
+        return tuple(matches[:limit])
 
     async def rename(self, session: Session, title: str) -> bool:
         """See `SessionStore.rename`."""

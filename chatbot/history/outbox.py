@@ -179,11 +179,11 @@ def knows(connection: sqlite3.Connection, key: str, recent: Recent, *, limit: in
     if row is None:
         return not recent.entries
     last_seq, title = row
-    kept = rows.newest(connection, key, limit=limit)
+    kept = rows.marks(connection, key, limit=limit)
     return (
         last_seq >= recent.last_seq
         and title == recent.title
-        and _marks(kept) == _marks(recent.entries)
+        and kept == [(entry.turn.id, entry.seq, entry.turn.status) for entry in recent.entries]
     )
 
 
@@ -237,7 +237,3 @@ def _post(  # noqa: PLR0913 - the columns of the row
             title,
         ),
     )
-
-
-def _marks(entries: Sequence[Entry]) -> list[tuple[str, int, str]]:
-    return [(entry.turn.id, entry.seq, entry.turn.status) for entry in entries]

@@ -114,7 +114,10 @@ class Replay:
     async def _drain(self, session: Session) -> int:
         count = 0
         pending = partial(outbox.items, key=session.key, limit=BATCH)
-        while waiting := await self._file.read(pending):
+        is_more = True
+        while is_more:  # what is noted meanwhile is sent by whoever noted it
+            waiting = await self._file.read(pending)
+            is_more = len(waiting) == BATCH
             for action, group in groupby(waiting, key=lambda item: item.action):
                 batch = list(group)
                 count += await self._do(session, action, batch)

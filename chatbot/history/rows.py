@@ -101,6 +101,17 @@ def newest(connection: sqlite3.Connection, key: str, *, limit: int) -> list[Entr
     return [entry_of(row) for row in rows][::-1]
 
 
+def marks(
+    connection: sqlite3.Connection, key: str, *, limit: int
+) -> list[tuple[str, int, str]]:
+    """Return id, place and status of the newest turns of a session, oldest first."""
+    found = connection.execute(
+        "SELECT id, seq, status FROM turns WHERE key = ? ORDER BY seq DESC LIMIT ?",
+        (key, limit),
+    )
+    return found.fetchall()[::-1]
+
+
 def get(connection: sqlite3.Connection, key: str, turn_id: str) -> Entry | None:
     """Return one turn of a session, whether it has expired or not."""
     row = connection.execute(

@@ -1,6 +1,6 @@
 """The document that MongoDB holds for each session, and the ways it changes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,56 +8,62 @@ from bson import Int64
 
 from chatbot.domain import Session, SessionSummary
 from chatbot.history.documents import SCHEMA_VERSION, Document
-from chatbot.history.entries import EPOCH, even, microseconds
+from chatbot.history.entries import (
+    EPOCH,
+    LONGEST_TURN,
+    MICROSECOND,
+    Entry,
+    even,
+    microseconds,
+    title_of,
+)
 
 
-def opened(  # noqa: PLR0913 - the parts of one update
+def opened(
     session: Session,
+    entries: Sequence[Entry],
     *,
-    title: str,
-    places: tuple[int, int] | None,
-    started_at: datetime,
+    placed: bool,
     now: datetime,
     life: timedelta,
 ) -> list[Document]:
     """Return the update for turns that are saved now, which makes the session if need be.
 
-    A turn that has no place yet gets the one behind the last, which is `last_seq` afterwards;
-    `places` are the first and last of turns that have. A session that is new or expired
-    starts behind anything that may be left of an older one.
+    A turn that is not placed yet gets the place behind the last, which is `last_seq`
+    afterwards. A session that is new or expired starts behind all that may be left of an
+    older one. Nothing changes if the turns belong to what was cleared.
     """
-    first, top = places or (microseconds(now), even(microseconds(started_at)))
-    floor = Int64(even(min(microseconds(now - life), first - 2)))
-    fresh = {"$lte": [{"$ifNull": ["$last_active", EPOCH]}, now - life]}
-    last = {"$max": [{"$ifNull": ["$last_seq", floor]}, "$cleared_seq"]}
-    next_place: Document = last if places else {"$add": [last, 2]}
-    return [
-        {
-            "$set": {
-                "cleared_seq": {
-                    "$cond": [
-                        fresh,
-                        {"$max": ["$cleared_seq", "$last_seq", floor]},
-                        {"$ifNull": ["$cleared_seq", floor]},
-                    ]
-                },
-                "new": {"$or": [fresh, {"$eq": [{"$ifNull": ["$title", ""]}, ""]}]},
-            }
-        },
-        {
-            "$set": {
-                "user_id": {"$literal": session.user_id},
-                "session_id": {"$literal": session.session_id},
-                "title": {"$cond": ["$new", {"$literal": title}, "$title"]},
-                "created_at": {"$cond": ["$new", now, "$created_at"]},
-                "kept_at": {"$cond": ["$new", now, "$kept_at"]},
-                "last_active": {"$max": ["$last_active", now]},
-                "last_seq": {"$max": [next_place, Int64(top)]},
-                "version": SCHEMA_VERSION,
-            }
-        },
-        {"$unset": "new"},
+    started_at = microseconds(entries[-1].turn.started_at)
+    first, top = (entries[0].seq, entries[-1].seq) if placed else (None, even(started_at))
+    floor = even(microseconds(now - life))
+    floor = Int64(floor if first is None else min(floor, first - 2))
+    ran = [
+        {"$gte": ["$cleared_at", Int64(started_at)]},
+        {"$lt": ["$cleared_at", Int64(started_at + LONGEST_TURN // MICROSECOND)]},
     ]
+    gone = {"$gte": [{"$ifNull": ["$cleared_seq", 0]}, Int64(top)]} if placed else False
+    fresh = {"$lte": [{"$ifNull": ["$last_active", EPOCH]}, now - life]}
+    untitled = {"$eq": [{"$ifNull": ["$title", ""]}, ""]}
+    is_new = {"$or": [fresh, untitled]}
+    title = {"$literal": title_of(entries[0].turn.question)}
+    left = {"$max": ["$cleared_seq", "$last_seq", floor]}
+    cleared_seq = {"$cond": [fresh, left, {"$ifNull": ["$cleared_seq", floor]}]}
+    last = {"$max": ["$last_seq", cleared_seq]}
+    next_place: Document = last if placed else {"$add": [last, 2]}
+    change = {
+        "user_id": {"$literal": session.user_id},
+        "session_id": {"$literal": session.session_id},
+        "cleared_seq": cleared_seq,
+        "title": {"$cond": [is_new, title, "$title"]},
+        "created_at": {"$cond": [is_new, now, "$created_at"]},
+        "kept_at": {"$cond": [is_new, now, "$kept_at"]},
+        "last_active": {"$max": ["$last_active", now]},
+        "last_seq": {"$max": [next_place, Int64(top)]},
+        "version": SCHEMA_VERSION,
+    }
+    is_dropped = {"$or": [gone, {"$and": ran}]}
+    changed = {"$mergeObjects": ["$$ROOT", change]}
+    return [{"$replaceWith": {"$cond": [is_dropped, "$$ROOT", changed]}}]
 
 
 def cleared(session: Session, *, at: datetime) -> list[Document]:
