@@ -42,8 +42,9 @@ class Reply:
     def degraded(self) -> Sequence[str]:
         """What did not work as it should, a sentence for each part."""
         return [
-            f"{entry['part']}: {in_one_line(entry['reason'])}"
+            reason if part.lower() in reason.lower() else f"{part}: {reason}"
             for entry in self.metadata.get("degraded", ())
+            for part, reason in [(entry["part"], in_one_line(entry["reason"]))]
         ]
 
     def json(self) -> dict[str, Any]:

@@ -174,20 +174,21 @@ class LiveView:
 
 def tell_trouble(reply: Reply) -> None:
     """Say on stderr what failed in the turn, or did not work as it should."""
+    if reply.error is not None:
+        complain(_failure(reply))
+        return
     for sentence in reply.degraded:
         complain(f"Note: {sentence}")
     if reply.finish_reason == "length":
         complain("Note: the answer was cut at the model's limit.")
-    if reply.error is not None:
-        complain(_failure(reply))
 
 
 def _failure(reply: Reply) -> str:
     error = reply.error or {}
-    wait = error.get("retry_after")
-    again = f" Try again in {wait:.0f} s." if wait else ""
+    message, wait = in_one_line(str(error.get("message", ""))), error.get("retry_after")
+    again = f" Try again in {wait:.0f} s." if wait and "again" not in message else ""
     kept = " What was said so far is kept." if error.get("partial_answer") else ""
-    return f"{in_one_line(str(error.get('message', '')))}{again}{kept}"
+    return f"{message}{again}{kept}"
 
 
 def _stage_words(stage: dict[str, str]) -> str:

@@ -1,8 +1,15 @@
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
-from tests.integration.cli.terminal import Terminal, run
-from tests.servers.model import ModelServer, answer
+import httpx
+import pytest
+
+from tests.integration.cli.terminal import SECONDS, Terminal, environment, run
+from tests.servers.model import ModelServer, answer, refuse
 
 LONG = [f"word{number} " for number in range(200)]
 LEAVE = "\x04"
@@ -75,3 +82,89 @@ def test_conversation_in_a_pipe(tmp_path: Path) -> None:
     assert result.out.count("康科德") >= 2  # in the answer and in its source
     assert "\x1b" not in result.out
     assert "> " not in result.out
+
+
+def test_failed_turn(tmp_path: Path) -> None:
+    with ModelServer([refuse(401, "no such key")]) as model:
+        settings = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        result = run(tmp_path, "ask", "Hello", "--json", settings=settings)
+
+    assert result.code == 1
+    assert json.loads(result.out)["error"]["code"] == "model_auth"
+    assert len(result.err.splitlines()) == 1
+    assert "key" in result.err
+
+
+def test_interrupted_answer_is_kept(tmp_path: Path) -> None:
+    with ModelServer([answer(LONG, delay=0.05)]) as model:
+        settings = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "serving.cli", "ask", "Hello", "--route", "general_chat"],
+            env=environment(tmp_path, settings),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        assert process.stdout is not None
+        first = process.stdout.read(6)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=SECONDS)
+
+    assert process.returncode == 130
+    assert first == "word0 "
+    assert "word199" not in out
+    assert err == ""
+
+    shown = run(tmp_path, "sessions", "show", "default", "--json")
+    (turn,) = json.loads(shown.out)
+    assert turn["status"] == "stopped"
+    assert turn["answer"].startswith("word0 ")
+
+
+def server_of(launcher: subprocess.Popen[str]) -> int:
+    """Return the process that the launcher started."""
+    children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text()
+    return int(children.split()[0])
+
+
+def is_alive(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        pytest.param(signal.SIGTERM, 0, id="asked to end"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, id="killed"),
+    ],
+)
+def test_server_ends_with_its_launcher(
+    tmp_path: Path, ending: signal.Signals, code: int
+) -> None:
+    launcher = subprocess.Popen(
+        [sys.executable, "-m", "serving.cli", "dev", "--port", "0"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    assert launcher.stdout is not None
+    ready = launcher.stdout.readline()
+    address = ready.removeprefix("The chatbot is at ").split()[0]
+    server = server_of(launcher)
+    body = {"question": "瓦尔登湖在哪里？", "session_id": "s1"}
+    reply = httpx.post(f"{address}/api/chat", json=body, timeout=SECONDS)
+    launcher.send_signal(ending)
+    out, err = launcher.communicate(timeout=SECONDS)
+    give_up = time.monotonic() + SECONDS
+    while is_alive(server) and time.monotonic() < give_up:
+        time.sleep(0.05)
+
+    assert reply.status_code == httpx.codes.OK
+    assert not is_alive(server)
+    assert (launcher.returncode, out) == (code, "")
+    assert "graphs.keeping: turn ended" in err
+    assert "瓦尔登湖在哪里" not in err
+    assert "langgraph_api" not in err
+    assert (tmp_path / ".langgraph_api").is_dir()
+    assert "langgraph_api" in (tmp_path / "server.log").read_text(encoding="utf-8")
