@@ -65,7 +65,8 @@ class Turn:
 
     `record` is the audit record, plain JSON: `intent`, `reason`, `query`, `assistants`,
     `passages`, `citations`, `model`, `usage`, `timings` (milliseconds per step), `degraded`,
-    `finish_reason`, `error`, `trace_id`.
+    `tools`, `finish_reason`, `error`, `trace_id`, `thread_id`; and `replaces`, the id of the
+    turn in whose place this one stands.
     """
 
     id: str
@@ -80,6 +81,24 @@ class Turn:
         """What the router decided, where it came that far."""
         intent = self.record.get("intent")
         return intent if intent in INTENTS else None
+
+
+def in_force(turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns that were not replaced, in their order.
+
+    A turn that replaces another takes the place of that one and of all after it, provided it
+    has an answer; one that was to replace another and has none is left out itself.
+    """
+    kept: list[Turn] = []
+    until = None
+    for turn in reversed(turns):
+        replaces = turn.record.get("replaces")
+        if until is None and (turn.answer or not replaces):
+            kept.append(turn)
+            until = replaces
+        elif turn.id == until:
+            until = replaces if turn.answer else None
+    return kept[::-1]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,6 +18,7 @@ from chatbot.domain import (
     Turn,
 )
 from chatbot.prompts import Prompts
+from chatbot.statistics import Statistics
 from chatbot.tools.toolbox import Toolbox
 
 
@@ -224,5 +225,6 @@ class Ports:
     prompts: Prompts = field(default_factory=Prompts.load)
     toolbox: Toolbox = field(default_factory=Toolbox)
     limits: Limits = field(default_factory=Limits)
+    statistics: Statistics = field(default_factory=Statistics)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"

@@ -31,7 +31,7 @@ def build_graph(ports: Ports) -> ChatGraph:
         nodes.save_turn,
     ):
         name = step.__name__
-        graph.add_node(name, kept(name, partial(step, ports=ports), ports.history))
+        graph.add_node(name, kept(name, partial(step, ports=ports), ports))
     graph.add_edge(START, "load_history")
     graph.add_conditional_edges("load_history", route_after_load_history)
     graph.add_conditional_edges("route", route_after_route)

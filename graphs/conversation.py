@@ -18,13 +18,18 @@ from chatbot.domain import (
     Session,
     SessionSummary,
     Turn,
+    in_force,
 )
+from chatbot.errors import InputError
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
+from chatbot.statistics import summarised
 from graphs.chat import ChatGraph, build_graph
 from graphs.keeping import as_known
 from graphs.state import Context
+
+COUNTED = 1_000
 
 
 class Choices(TypedDict, total=False):
@@ -37,6 +42,7 @@ class Choices(TypedDict, total=False):
     language: str | None
     instructions: str | None
     timezone: str | None
+    replaces: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,17 +114,71 @@ class Chatbot:
             finish_reason=end["finish_reason"],
         )
 
+    async def regenerate(
+        self,
+        session_id: str,
+        turn_id: str | None = None,
+        *,
+        user_id: str | None = None,
+        route: Intent | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Answer a turn's question again, the last turn's by default, and yield the events.
+
+        The turn and all after it are kept but no longer count, once there is a new answer.
+
+        Raises:
+            InputError: There is no such turn.
+        """
+        turn = await self._turn(session_id, turn_id, user_id)
+        events = self.stream(
+            turn.question,
+            session_id=session_id,
+            user_id=user_id,
+            route=route,
+            replaces=turn.id,
+        )
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+    async def edit(
+        self,
+        session_id: str,
+        turn_id: str,
+        question: str,
+        *,
+        user_id: str | None = None,
+        route: Intent | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Ask another question in the place of a turn, and yield the events.
+
+        Raises:
+            InputError: There is no such turn.
+        """
+        turn = await self._turn(session_id, turn_id, user_id)
+        events = self.stream(
+            question, session_id=session_id, user_id=user_id, route=route, replaces=turn.id
+        )
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
     async def turns(
-        self, session_id: str, *, user_id: str | None = None, limit: int = 50
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        limit: int = 50,
+        replaced: bool = False,
     ) -> Sequence[Turn]:
-        """Return the newest turns of a session, oldest first.
+        """Return the newest turns of a session, oldest first; with `replaced`, those as well.
 
         Raises:
             InputError: An id has the wrong form.
             HistoryError: The history could not be read.
         """
         loaded = await self._ports.history.load(_session(session_id, user_id), limit=limit)
-        return loaded.turns
+        return loaded.turns if replaced else in_force(loaded.turns)
 
     async def sessions(
         self, *, user_id: str | None = None, limit: int = 50
@@ -164,6 +224,35 @@ class Chatbot:
             "knowledge": await self._ports.knowledge.check(),
         }
         return {part: reason for part, reason in found.items() if reason}
+
+    async def statistics(
+        self, session_id: str | None = None, *, user_id: str | None = None
+    ) -> Mapping[str, Any]:
+        """Return turns, intents, errors, degradations and latencies.
+
+        Of a session they are counted from its newest 1,000 turns; without one they are those of
+        this process since it started, which `metrics` has in the format of Prometheus.
+        """
+        if session_id is None:
+            return self._ports.statistics.summary()
+        session = _session(session_id, user_id)
+        return summarised((await self._ports.history.load(session, limit=COUNTED)).turns)
+
+    def metrics(self) -> bytes:
+        """Return the statistics of this process in the text format of Prometheus."""
+        return self._ports.statistics.exposition()
+
+    async def _turn(self, session_id: str, turn_id: str | None, user_id: str | None) -> Turn:
+        session = _session(session_id, user_id)
+        if turn_id is not None:
+            found = await self._ports.history.find(session, turn_id)
+        else:
+            turns = in_force((await self._ports.history.load(session, limit=20)).turns)
+            found = turns[-1] if turns else None
+        if found is None:
+            message = "There is no such turn in this conversation."
+            raise InputError(message)
+        return found
 
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 
-from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session
+from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session, checked_id
 from chatbot.errors import InputError
 from chatbot.messages import text_of
 from graphs.state import Context
@@ -29,6 +29,7 @@ class Choices:
     language: str = ""
     instructions: str = ""
     timezone: str = ""
+    replaces: str | None = None
 
 
 def context_of(runtime: Runtime[Context]) -> Context:
@@ -80,6 +81,7 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
         language=_text(context.language, "language", LONGEST_NAME),
         instructions=_text(context.instructions, "instructions", LONGEST_INSTRUCTIONS),
         timezone=_zone(context.timezone),
+        replaces=None if context.replaces is None else checked_id(context.replaces, "turn id"),
     )
 
 

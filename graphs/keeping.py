@@ -10,7 +10,8 @@ from langgraph.runtime import Runtime
 from chatbot.domain import TurnStatus
 from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import error_data
-from chatbot.ports import ChatHistory
+from chatbot.ports import ChatHistory, Ports
+from chatbot.statistics import Statistics
 from graphs.state import ChatState, ChatUpdate, Context
 from graphs.turn import LiveTurn
 
@@ -29,7 +30,7 @@ class Node(Protocol):
         ...
 
 
-def kept(step: str, node: Node, history: ChatHistory) -> Callable[..., Awaitable[ChatUpdate]]:
+def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpdate]]:
     """Return the node such that a turn that is stopped or fails in it is kept and closed.
 
     The graph's last node does not run when a run is cancelled, so every node sees to it.
@@ -43,12 +44,12 @@ def kept(step: str, node: Node, history: ChatHistory) -> Callable[..., Awaitable
             with turn.timed(step):
                 return await _before_deadline(turn, node(state, runtime))
         except asyncio.CancelledError:
-            await keep(history, turn, "stopped")
+            await keep(ports, turn, "stopped")
             raise
         except Exception as error:
             known = as_known(error)
             turn.note(error={"code": known.code, "message": known.message, "step": step})
-            await keep(history, turn, "failed")
+            await keep(ports, turn, "failed")
             turn.send("error", error_data(known, turn.answer))
             raise known from error
 
@@ -63,20 +64,20 @@ def running(state: ChatState) -> LiveTurn:
     return state.turn
 
 
-async def keep(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> None:
+async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
     """Save a turn that ended early; a complete answer stays complete.
 
     Goes on when it is cancelled again, for at most `SAVE_SECONDS`.
     """
     status = "complete" if turn.finished else status
-    saving = asyncio.ensure_future(_save(history, turn, status))
+    saving = asyncio.ensure_future(_save(ports.history, turn, status))
     while not saving.done():
         try:
             await asyncio.shield(saving)
         except asyncio.CancelledError:
             continue
     if not saving.cancelled():
-        log_turn(turn, status)
+        log_turn(turn, status, ports.statistics)
 
 
 async def _save(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> None:
@@ -108,8 +109,9 @@ def as_known(error: Exception) -> ChatbotError:
     return ChatbotError("Something went wrong on our side. The log has the details.")
 
 
-def log_turn(turn: LiveTurn, status: TurnStatus) -> None:
-    """Tell the way of the turn in one line, without anybody's words."""
+def log_turn(turn: LiveTurn, status: TurnStatus, statistics: Statistics) -> None:
+    """Count the turn and tell its way in one line, without anybody's words."""
+    statistics.count(turn.kept_as(status))
     record = turn.record
     facts: dict[str, Any] = {
         "turn_id": turn.id,

@@ -1,13 +1,11 @@
 """The steps of a turn, one function each."""
 
 import asyncio
-import uuid
 from dataclasses import asdict
 
-from langchain_core.messages import RemoveMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from chatbot.domain import LoadedHistory, Turn
 from chatbot.errors import HistoryError, KnowledgeBaseError
 from chatbot.events import error_data
 from chatbot.knowledge.ranking import rank
@@ -16,34 +14,29 @@ from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
 from graphs.answering import say_notice, stream_answer
-from graphs.intake import choices_of, question_of, session_of, turn_of
+from graphs.intake import choices_of
 from graphs.keeping import as_known, keep, log_turn, running
-from graphs.leasing import Lease
+from graphs.opening import begin, open_turn
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
 from graphs.tracing import describe_trace
-from graphs.turn import LiveTurn
 
 SHOWN_TO_ROUTER = 30
 
 
 async def load_history(
-    state: ChatState, runtime: Runtime[Context], *, ports: Ports
+    state: ChatState, runtime: Runtime[Context], config: RunnableConfig, *, ports: Ports
 ) -> ChatUpdate:
-    """Check what the run was given, begin the turn, and load what was said before.
-
-    A run that is executed again after its turn was completed gives the kept answer.
-    """
+    """Check what the run was given, begin the turn, and load what was said before."""
     turn = None
     try:
-        turn = _begin(state, runtime, ports)
+        turn = begin(state, runtime, ports)
         with turn.timed("load_history"):
-            await _hold_session(turn, ports)
-            loaded = await _loaded(turn, ports)
+            return await open_turn(turn, state, runtime, config, ports)
     except asyncio.CancelledError:
         if turn is not None:
-            await keep(ports.history, turn, "stopped")
+            await keep(ports, turn, "stopped")
         raise
     except Exception as error:
         known = as_known(error)
@@ -53,18 +46,8 @@ async def load_history(
         else:
             runtime.stream_writer({"type": "metadata", "data": {"turn_id": None}})
         runtime.stream_writer({"type": "error", "data": error_data(known)})
+        ports.statistics.count_refused(known)
         raise known from error
-    session = turn.session
-    trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
-    turn.note(trace_id=trace_id or None)
-    history = [kept for kept in loaded.turns if kept.id != turn.id]
-    answers = [message for message in state.messages if turn_of(message) == turn.id]
-    if (done := _completed(loaded, turn.id)) is not None:
-        await turn.let_go()
-        turn.replay(done)
-        return {"turn": turn, "messages": [] if answers else [turn.answer_message()]}
-    withdrawn = [RemoveMessage(id=str(message.id)) for message in answers]
-    return {"turn": turn, "history": history, "messages": withdrawn}
 
 
 async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
@@ -174,44 +157,8 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
         turn.degrade("history", f"This turn could not be kept: {error.message}")
     await turn.let_go()
     turn.close()
-    log_turn(turn, "complete")
+    log_turn(turn, "complete", ports.statistics)
     return {}
-
-
-def _begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
-    choices_of(runtime)
-    execution = runtime.execution_info
-    turn_id = (execution and execution.run_id) or str(uuid.uuid4())
-    return LiveTurn(
-        session=session_of(runtime, ports.default_session_id),
-        turn_id=turn_id,
-        question=question_of(state.messages, turn_id),
-        emit=runtime.stream_writer,
-        deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
-    )
-
-
-async def _hold_session(turn: LiveTurn, ports: Ports) -> None:
-    if ports.leases is not None:
-        lease = Lease(turn, ports.leases, ports.history)
-        await lease.take(ports.limits.wait_seconds)
-        turn.let_go = lease.end
-
-
-async def _loaded(turn: LiveTurn, ports: Ports) -> LoadedHistory:
-    try:
-        loaded = await ports.history.load(turn.session, limit=ports.limits.history_turns)
-    except HistoryError as error:
-        turn.degrade("history", f"What was said before is missing: {error.message}")
-        return LoadedHistory()
-    if loaded.degraded:
-        turn.degrade("history", loaded.degraded)
-    return loaded
-
-
-def _completed(loaded: LoadedHistory, turn_id: str) -> Turn | None:
-    done = (turn for turn in loaded.turns if turn.id == turn_id)
-    return next((turn for turn in done if turn.status == "complete"), None)
 
 
 def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> MessagePipeline:

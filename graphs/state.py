@@ -98,3 +98,6 @@ class Context:
     timezone: Annotated[
         str | None, Field(description="The user's time zone, such as Asia/Shanghai.")
     ] = None
+    replaces: Annotated[
+        str | None, Field(description="Id of the turn to replace, and all after it.")
+    ] = None

@@ -7,6 +7,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar, Unpack
 
+from langchain_core.tools import BaseTool
+
 from chatbot.domain import Assistant, SessionSummary, Turn
 from chatbot.events import Event
 from chatbot.settings import Settings
@@ -27,14 +29,19 @@ class SyncChatbot:
 
     def stream(self, question: str, **choices: Unpack[Choices]) -> Generator[Event, None, None]:
         """See `Chatbot.stream`. Leaving the loop early stops the answer."""
-        events = self._bot.stream(question, **choices)
-        # After Ctrl-C the step that was cancelled still keeps the turn; closing waits for it.
-        alone = asyncio.Lock()
-        try:
-            while (event := self._run(_next(events, alone))) is not None:
-                yield event
-        finally:
-            self._run(_end(events, alone))
+        return self._each(self._bot.stream(question, **choices))
+
+    def regenerate(
+        self, session_id: str, turn_id: str | None = None, *, user_id: str | None = None
+    ) -> Generator[Event, None, None]:
+        """See `Chatbot.regenerate`."""
+        return self._each(self._bot.regenerate(session_id, turn_id, user_id=user_id))
+
+    def edit(
+        self, session_id: str, turn_id: str, question: str, *, user_id: str | None = None
+    ) -> Generator[Event, None, None]:
+        """See `Chatbot.edit`."""
+        return self._each(self._bot.edit(session_id, turn_id, question, user_id=user_id))
 
     def ask(self, question: str, **choices: Unpack[Choices]) -> Answer:
         """See `Chatbot.ask`."""
@@ -60,17 +67,28 @@ class SyncChatbot:
         """See `Chatbot.assistants`."""
         return self._run(self._bot.assistants())
 
+    def _each(self, events: AsyncGenerator[Event, None]) -> Generator[Event, None, None]:
+        # After Ctrl-C the step that was cancelled still keeps the turn; closing waits for it.
+        alone = asyncio.Lock()
+        try:
+            while (event := self._run(_next(events, alone))) is not None:
+                yield event
+        finally:
+            self._run(_end(events, alone))
+
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         return _wait(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 @contextmanager
-def open_chatbot_sync(settings: Settings | None = None) -> Iterator[SyncChatbot]:
+def open_chatbot_sync(
+    settings: Settings | None = None, *, tools: Sequence[BaseTool] = ()
+) -> Iterator[SyncChatbot]:
     """Open the chatbot for code that does not await; see `open_chatbot`."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="chatbot", daemon=True)
     thread.start()
-    opened = open_chatbot(settings)
+    opened = open_chatbot(settings, tools=tools)
     try:
         bot = _wait(asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop))
         try:

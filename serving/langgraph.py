@@ -7,6 +7,7 @@ from langchain_core.runnables import RunnableConfig
 from chatbot.errors import ChatbotError
 from graphs.chat import ChatGraph
 from graphs.conversation import Chatbot
+from graphs.opening import FROM_CHECKPOINT
 from serving.http.app import create_app
 
 OPEN_SECONDS = 60.0
@@ -23,14 +24,16 @@ async def chat(config: RunnableConfig) -> ChatGraph:
     Raises:
         ChatbotError: The chatbot did not open within a minute; the log says why.
     """
-    del config
     give_up = asyncio.get_running_loop().time() + OPEN_SECONDS
     while (bot := _bot()) is None:
         if asyncio.get_running_loop().time() > give_up:
             message = "The chatbot could not be opened. The log has the details."
             raise ChatbotError(message)
         await asyncio.sleep(POLL_SECONDS)
-    return bot.graph
+    if not config.get("configurable", {}).get("checkpoint_id"):
+        return bot.graph
+    # Only here it is seen that a client goes on from an earlier point: it edits, or asks again.
+    return bot.graph.with_config(configurable={FROM_CHECKPOINT: True})
 
 
 def _bot() -> Chatbot | None:

@@ -1,0 +1,145 @@
+"""Counts what really happened: turns, intents, errors, degradations, latencies."""
+
+from collections import Counter as Tally
+from collections.abc import Mapping, Sequence
+from statistics import median, quantiles
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+from chatbot.domain import Turn
+from chatbot.errors import ChatbotError
+
+BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+
+
+class Statistics:
+    """The counts of one process since it started. A turn is counted when it ends."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._turns = Counter(
+            "chatbot_turns",
+            "Turns that ended, by what became of them.",
+            ["status", "intent"],
+            registry=self._registry,
+        )
+        self._errors = Counter(
+            "chatbot_errors",
+            "Turns that failed or were refused, by the code of the error.",
+            ["code"],
+            registry=self._registry,
+        )
+        self._degraded = Counter(
+            "chatbot_degraded_turns",
+            "Turns in which a part of the service did not work as it should.",
+            ["part"],
+            registry=self._registry,
+        )
+        self._tokens = Counter(
+            "chatbot_tokens",
+            "Tokens of the answers, as the models reported them.",
+            ["direction"],
+            registry=self._registry,
+        )
+        self._first_token = Histogram(
+            "chatbot_first_token_seconds",
+            "From the question to the first piece of the answer.",
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self._duration = Histogram(
+            "chatbot_turn_seconds",
+            "From the question to the end of the turn.",
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+
+    def count(self, turn: Turn) -> None:
+        """Count a turn that ended."""
+        record = turn.record
+        self._turns.labels(turn.status, turn.intent or "none").inc()
+        if error := record.get("error"):
+            self._errors.labels(error["code"]).inc()
+        for part in {entry["part"] for entry in record.get("degraded", [])}:
+            self._degraded.labels(part).inc()
+        for direction in ("input", "output"):
+            if used := (record.get("usage") or {}).get(f"{direction}_tokens"):
+                self._tokens.labels(direction).inc(used)
+        if (first := record.get("first_token_ms")) is not None:
+            self._first_token.observe(first / 1000)
+        self._duration.observe(record.get("total_ms", 0) / 1000)
+
+    def count_refused(self, error: ChatbotError) -> None:
+        """Count a question that did not become a turn."""
+        self._errors.labels(error.code).inc()
+
+    def exposition(self) -> bytes:
+        """Return the counts in the text format of Prometheus."""
+        return generate_latest(self._registry)
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return the counts as plain JSON; the mean times are in milliseconds."""
+        turns = self._by_label(self._turns, "status")
+        return {
+            "turns": sum(turns.values()),
+            "statuses": turns,
+            "intents": self._by_label(self._turns, "intent"),
+            "errors": self._by_label(self._errors, "code"),
+            "degraded": self._by_label(self._degraded, "part"),
+            "tokens": self._by_label(self._tokens, "direction"),
+            "first_token_ms": {"mean": _mean_ms(self._first_token)},
+            "total_ms": {"mean": _mean_ms(self._duration)},
+        }
+
+    @staticmethod
+    def _by_label(counter: Counter, label: str) -> dict[str, int]:
+        tally: Tally[str] = Tally()
+        for metric in counter.collect():
+            for sample in metric.samples:
+                if sample.name.endswith("_total"):
+                    tally[sample.labels[label]] += int(sample.value)
+        return dict(tally)
+
+
+def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
+    """Return the counts of these turns as plain JSON, in the form of `Statistics.summary`."""
+    records = [turn.record for turn in turns]
+    usages = [record.get("usage") or {} for record in records]
+    return {
+        "turns": len(turns),
+        "statuses": dict(Tally(turn.status for turn in turns)),
+        "intents": dict(Tally(turn.intent or "none" for turn in turns)),
+        "errors": dict(Tally(r["error"]["code"] for r in records if r.get("error"))),
+        "degraded": dict(
+            Tally(p for r in records for p in {e["part"] for e in r.get("degraded", [])})
+        ),
+        "tokens": {
+            direction: sum(usage.get(f"{direction}_tokens") or 0 for usage in usages)
+            for direction in ("input", "output")
+        },
+        "first_token_ms": _spread(
+            [r["first_token_ms"] for r in records if "first_token_ms" in r]
+        ),
+        "total_ms": _spread([r["total_ms"] for r in records if "total_ms" in r]),
+    }
+
+
+def _spread(times: Sequence[float]) -> dict[str, float | None]:
+    if not times:
+        return {"mean": None, "median": None, "p95": None}
+    high = quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    mean = sum(times) / len(times)
+    return {"mean": round(mean, 1), "median": round(median(times), 1), "p95": round(high, 1)}
+
+
+def _mean_ms(histogram: Histogram) -> float | None:
+    values = {
+        sample.name.rpartition("_")[2]: sample.value
+        for metric in histogram.collect()
+        for sample in metric.samples
+        if sample.name.endswith(("_sum", "_count"))
+    }
+    if not values.get("count"):
+        return None
+    return round(values["sum"] / values["count"] * 1000, 1)

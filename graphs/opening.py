@@ -1,0 +1,131 @@
+"""Begins a turn: checks what the run was given, takes the session, loads what was said."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from chatbot.domain import LoadedHistory, Turn, in_force
+from chatbot.errors import HistoryError, InputError
+from chatbot.messages import text_of
+from chatbot.ports import Ports
+from graphs.intake import choices_of, clean, question_of, session_of, turn_of
+from graphs.leasing import Lease
+from graphs.state import ChatState, ChatUpdate, Context
+from graphs.tracing import describe_trace
+from graphs.turn import LiveTurn
+
+# Set by whoever runs the graph from a checkpoint: what came after it no longer counts.
+FROM_CHECKPOINT = "from_checkpoint"
+
+
+def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
+    """Return the turn that this run is; its id is the run's.
+
+    Raises:
+        InputError: The run was given something that cannot be used.
+    """
+    execution = runtime.execution_info
+    turn_id = (execution and execution.run_id) or str(uuid.uuid4())
+    choices_of(runtime)
+    turn = LiveTurn(
+        session=session_of(runtime, ports.default_session_id),
+        turn_id=turn_id,
+        question=question_of(state.messages, turn_id),
+        emit=runtime.stream_writer,
+        deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
+    )
+    session = turn.session
+    trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
+    turn.note(trace_id=trace_id or None, thread_id=execution and execution.thread_id)
+    return turn
+
+
+async def open_turn(
+    turn: LiveTurn,
+    state: ChatState,
+    runtime: Runtime[Context],
+    config: RunnableConfig,
+    ports: Ports,
+) -> ChatUpdate:
+    """Take the session for the turn and return the history that its prompts are built from.
+
+    A run that is executed again after its turn was completed gives the kept answer.
+
+    Raises:
+        BusyError: The session is answering another question.
+        InputError: The turn is to replace one that does not exist.
+    """
+    if ports.leases is not None:
+        lease = Lease(turn, ports.leases, ports.history)
+        await lease.take(ports.limits.wait_seconds)
+        turn.let_go = lease.end
+    # Replaced turns do not count, so more are loaded than are shown.
+    loaded = await _loaded(turn, ports, 2 * ports.limits.history_turns + 10)
+    answers = [message for message in state.messages if turn_of(message) == turn.id]
+    done = next((each for each in loaded.turns if each.id == turn.id), None)
+    if done is not None and done.status == "complete":
+        await turn.let_go()
+        turn.replay(done)
+        return {"turn": turn, "messages": [] if answers else [turn.answer_message()]}
+    earlier = in_force([each for each in loaded.turns if each.id != turn.id])
+    replaces = choices_of(runtime).replaces
+    if replaces is None and config.get("configurable", {}).get(FROM_CHECKPOINT):
+        replaces = _first_after(state.messages, earlier, turn)
+    if replaces is not None:
+        earlier = await _before(replaces, earlier, turn, ports)
+        turn.note(replaces=replaces)
+    limit = ports.limits.history_turns
+    return {
+        "turn": turn,
+        "history": earlier[-limit:] if limit else [],
+        "messages": [RemoveMessage(id=str(message.id)) for message in answers],
+    }
+
+
+async def _loaded(turn: LiveTurn, ports: Ports, limit: int) -> LoadedHistory:
+    try:
+        loaded = await ports.history.load(turn.session, limit=limit)
+    except HistoryError as error:
+        turn.degrade("history", f"What was said before is missing: {error.message}")
+        return LoadedHistory()
+    if loaded.degraded:
+        turn.degrade("history", loaded.degraded)
+    return loaded
+
+
+async def _before(
+    turn_id: str, turns: Sequence[Turn], turn: LiveTurn, ports: Ports
+) -> list[Turn]:
+    """Return the turns before the one that is replaced."""
+    ids = [each.id for each in turns]
+    if turn_id in ids:
+        return list(turns[: ids.index(turn_id)])
+    if await ports.history.find(turn.session, turn_id) is None:
+        message = "There is no such turn in this conversation to replace."
+        raise InputError(message)
+    return []
+
+
+def _first_after(
+    messages: Sequence[AnyMessage], turns: Sequence[Turn], turn: LiveTurn
+) -> str | None:
+    """Return the first turn of this thread that came after the checkpoint.
+
+    Those before it left their answer in the messages, or at least their question.
+    """
+    answered = {turn_of(message) for message in messages}
+    asked = {
+        clean(text_of(message.content))
+        for message in messages[:-1]
+        if isinstance(message, HumanMessage)
+    }
+    last = 0
+    mine = [each for each in turns if each.record.get("thread_id") == turn.record["thread_id"]]
+    for number, each in enumerate(mine, 1):
+        if each.id in answered or (not each.answer and each.question in asked):
+            last = number
+    return mine[last].id if last < len(mine) else None
