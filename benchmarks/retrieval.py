@@ -4,12 +4,12 @@ python -m benchmarks.retrieval
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import bm25s
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks.retrieval_cases import CORPORA, Case, dialogues, knowledge_bases
 from chatbot.domain import Passage
 from chatbot.knowledge.local import LocalKnowledgeBase
+from chatbot.knowledge.local.matrix import Matrix
 from chatbot.knowledge.local.refresh import refresh
 from chatbot.knowledge.local.storage import Storage
 from chatbot.models.extractive_routing import Dialogue
@@ -73,14 +74,15 @@ def _plain_rankings(folder: Path) -> Mapping[str, Ranking]:
 def _bm25(
     passages: Sequence[Passage], texts: Sequence[str], split: Callable[[str], list[str]]
 ) -> Ranking:
-    index = bm25s.BM25()
-    index.index([split(text) for text in texts], show_progress=False)
+    cut = [split(text) for text in texts]
+    numbers = {word: at for at, word in enumerate(dict.fromkeys(chain.from_iterable(cut)))}
+    words = np.array([numbers[word] for each in cut for word in each], dtype=np.int32)
+    lengths = np.array([len(each) for each in cut], dtype=np.int64)
+    matrix = Matrix.of(words, lengths, len(numbers))
 
     def rank(query: str) -> Sequence[Passage]:
-        known = [token for token in split(query.lower()) if token in index.vocab_dict]
-        if not known:
-            return []
-        scores = index.get_scores(known)
+        counted = Counter(numbers[word] for word in split(query.lower()) if word in numbers)
+        scores = matrix.rank(counted, len(passages))
         order = np.argsort(-scores, kind="stable")[:LIMIT]
         return [passages[each] for each in order if scores[each] > 0]
 

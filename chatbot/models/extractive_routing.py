@@ -26,6 +26,7 @@ _KNOWLEDGE = (6.1, 3.0, 2.3, 1.1, -2.1)
 
 _REMEMBERED = 1024
 _SUBJECT_WEIGHT = 0.5  # of a word that can name a subject
+_RARE_WEIGHT = 0.7
 _SUBJECT_WORDS = 6
 _ABOUT = 0.5  # the share of a subject that a passage about it has
 
@@ -206,14 +207,18 @@ def _signals(
 
 
 def _subject(context: str, about: Sequence[Passage]) -> str:
-    """Return the words of the context that name its subject: those that stand in headings."""
+    """Return the words of the context that name its subject.
+
+    Those are its words that stand in the headings of what it found, else its rarest words.
+    """
     headings = [_analysis(passage).heading for passage in about[:2]]
+    words_of_context = terms(context)
     named = [
         term.surface
-        for term in terms(context)
+        for term in words_of_context
         if term.weight > _SUBJECT_WEIGHT
         and any(term.presence(heading) > _ABOUT for heading in headings)
-    ]
+    ] or [term.surface for term in words_of_context if term.weight > _RARE_WEIGHT]
     return " ".join(named[:_SUBJECT_WORDS]) or context
 
 

@@ -79,38 +79,47 @@ def _markdown_blocks(text: str) -> Iterator[_Block]:
     outline = _Outline()
     lines: list[str] = []
     fence = ""
-
-    def taken() -> Iterator[_Block]:
-        if any(line.strip() for line in lines):
-            table = bool(_ROW.match(lines[0]))
-            yield _Block(lines.copy(), outline.titles(), table=table)
-        lines.clear()
-
     for line in text.split("\n"):
         if fence:
             lines.append(line)
-            if line.strip().startswith(fence):
-                fence = ""
-                yield from taken()
+            fence = "" if line.strip().startswith(fence) else fence
         elif opening := _FENCE.match(line):
-            yield from taken()
+            yield from _taken(lines, outline)
             fence = opening.group(1)
             lines.append(line)
-        elif heading := _HEADING.match(line):
-            yield from taken()
-            outline.enter(len(heading.group(1)), _bare(heading.group(2)))
-        elif len(lines) == 1 and (under := _UNDERLINE.match(line)) and not _ROW.match(lines[0]):
-            title = _bare(lines.pop())
-            outline.enter(1 if under.group(1)[0] == "=" else 2, title)
-        elif not line.strip():
-            yield from taken()
+        elif heading := _heading(lines, line):
+            yield from _taken(lines, outline)
+            outline.enter(*heading)
         else:
-            if lines and (
-                _ITEM.match(line) or bool(_ROW.match(line)) != bool(_ROW.match(lines[0]))
-            ):
-                yield from taken()
-            lines.append(line)
-    yield from taken()
+            if _begins_block(lines, line):
+                yield from _taken(lines, outline)
+            if line.strip():
+                lines.append(line)
+    yield from _taken(lines, outline)
+
+
+def _taken(lines: list[str], outline: _Outline) -> Iterator[_Block]:
+    """Give the collected lines as a block, if they say anything, and start anew."""
+    said = [line for line in lines if line.strip()]
+    if said:
+        yield _Block(said, outline.titles(), table=bool(_ROW.match(said[0])))
+    lines.clear()
+
+
+def _heading(lines: list[str], line: str) -> tuple[int, str] | None:
+    """Return level and title if the line is a heading, or underlines the one before it."""
+    if heading := _HEADING.match(line):
+        return len(heading.group(1)), _bare(heading.group(2))
+    underlined = _UNDERLINE.match(line)
+    if underlined and len(lines) == 1 and lines[0].strip() and not _ROW.match(lines[0]):
+        return 1 if underlined.group(1)[0] == "=" else 2, _bare(lines.pop())
+    return None
+
+
+def _begins_block(lines: list[str], line: str) -> bool:
+    if not lines or not line.strip():
+        return True
+    return bool(_ITEM.match(line)) or bool(_ROW.match(line)) != bool(_ROW.match(lines[0]))
 
 
 def _plain_blocks(text: str) -> Iterator[_Block]:

@@ -6,18 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-import bm25s
 import numpy as np
-from numpy.typing import NDArray
 
 from chatbot.knowledge.local.cutting import Piece, cut
 from chatbot.knowledge.local.folder import File
+from chatbot.knowledge.local.matrix import Ids, Matrix, Offsets, Scores
 from chatbot.text import tokens
 
 VERSION = 1  # of what is saved; raise it when cutting or tokens change
-
-Ids = NDArray[np.int32]
-Offsets = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +40,25 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Documents, passages and the BM25 matrix over them.
+    """Documents, passages and the matrix that ranks them.
 
-    `passages` holds the pieces as JSON, one after the other at `offsets`; `token_ids` the words
-    of each passage at `token_starts`, from which the next index is made without reading again.
+    `passages` holds the pieces as JSON, one after the other at `offsets`; `words` the numbers
+    of the words of each passage at `word_starts`, from which the next index is made without
+    reading again. `vocabulary` numbers the words.
     """
 
     documents: tuple[Document, ...]
     passages: memoryview
     offsets: Offsets
-    token_ids: Ids
-    token_starts: Offsets
-    ranking: bm25s.BM25 | None
+    words: Ids
+    word_starts: Offsets
+    vocabulary: Mapping[str, int]
+    matrix: Matrix
 
     @property
     def size(self) -> int:
         """How many passages there are."""
         return len(self.offsets) - 1
-
-    @property
-    def vocabulary(self) -> Mapping[str, int]:
-        """The number of each word."""
-        return self.ranking.vocab_dict if self.ranking else {}
 
     def piece(self, number: int) -> Piece:
         """Return one passage."""
@@ -73,30 +66,18 @@ class Index:
         location, text = json.loads(bytes(self.passages[start:stop]))
         return Piece(location, text)
 
-    def frequency(self, token: str) -> int:
-        """Return how many passages hold the token."""
-        known = self.vocabulary.get(token)
-        if known is None or self.ranking is None:
-            return 0
-        starts = self.ranking.scores["indptr"]
-        return int(starts[known + 1] - starts[known])
-
-    def rank(self, query: Mapping[str, float]) -> NDArray[np.float32]:
-        """Return the BM25 score of every passage for the weighted tokens of a query."""
-        total = np.zeros(self.size, dtype=np.float32)
-        if self.ranking is None:
-            return total
-        matrix = self.ranking.scores
-        for token, weight in query.items():
-            known = self.vocabulary.get(token)
-            if known is not None:
-                span = slice(matrix["indptr"][known], matrix["indptr"][known + 1])
-                total[matrix["indices"][span]] += weight * matrix["data"][span]
-        return total
+    def rank(self, query: Mapping[str, float]) -> Scores:
+        """Return the BM25 score of every passage for the weighed words of a query."""
+        known = {
+            self.vocabulary[word]: weight
+            for word, weight in query.items()
+            if word in self.vocabulary
+        }
+        return self.matrix.rank(known, self.size)
 
     def fingerprint(self) -> str:
         """Return a name for exactly these contents."""
-        digest = sha256(f"{VERSION} {bm25s.__version__}".encode())
+        digest = sha256(str(VERSION).encode())
         for document in self.documents:
             digest.update(json.dumps([document.name, document.digest]).encode())
         return digest.hexdigest()[:32]
@@ -112,13 +93,12 @@ class Builder:
     def __init__(self, earlier: Index | None = None) -> None:
         self._earlier = earlier
         self._vocabulary = dict(earlier.vocabulary) if earlier else {}
-        self._vocabulary.pop("", None)
         self._known = (
             {(each.digest, each.name): each for each in earlier.documents} if earlier else {}
         )
         self._documents: list[Document] = []
         self._encoded: list[bytes] = []
-        self._ids: list[Ids] = []
+        self._words: list[Ids] = []
 
     def keep(self, document: Document) -> None:
         """Take over a document and its passages."""
@@ -127,8 +107,8 @@ class Builder:
         for number in range(document.start, document.stop):
             begin, end = self._earlier.offsets[number], self._earlier.offsets[number + 1]
             self._encoded.append(bytes(self._earlier.passages[begin:end]))
-            begin, end = self._earlier.token_starts[number : number + 2]
-            self._ids.append(self._earlier.token_ids[begin:end])
+            begin, end = self._earlier.word_starts[number : number + 2]
+            self._words.append(self._earlier.words[begin:end])
         self._place(document, start)
 
     def known(self, document: Document) -> Document | None:
@@ -143,7 +123,7 @@ class Builder:
         for piece in pieces:
             self._encoded.append(json.dumps([piece.location, piece.text]).encode())
             found = tokens(f"{stem}\n{piece.location}\n{piece.text}")
-            self._ids.append(
+            self._words.append(
                 np.fromiter(
                     (
                         self._vocabulary.setdefault(token, len(self._vocabulary))
@@ -152,7 +132,8 @@ class Builder:
                     dtype=np.int32,
                 )
             )
-        self._place(document, start, title=title)
+        problem = "" if pieces else "it holds no text below its headings"
+        self._place(document, start, title=title, problem=problem)
 
     def skip(self, document: Document, problem: str) -> None:
         """Remember a document that gives no passages, so that it is not read each time."""
@@ -160,18 +141,16 @@ class Builder:
 
     def build(self) -> Index:
         """Return the finished index."""
-        ranking = None
-        if self._encoded:
-            ranking = bm25s.BM25(k1=1.2, b=0.6)
-            ids = [each.tolist() for each in self._ids]
-            ranking.index((ids, self._vocabulary), show_progress=False)
+        words = np.concatenate([np.zeros(0, np.int32), *self._words])
+        word_starts = _starts([len(each) for each in self._words])
         return Index(
             documents=tuple(self._documents),
             passages=memoryview(b"".join(self._encoded)),
             offsets=_starts([len(each) for each in self._encoded]),
-            token_ids=np.concatenate(self._ids) if self._ids else np.zeros(0, np.int32),
-            token_starts=_starts([len(each) for each in self._ids]),
-            ranking=ranking,
+            words=words,
+            word_starts=word_starts,
+            vocabulary=self._vocabulary,
+            matrix=Matrix.of(words, np.diff(word_starts), len(self._vocabulary)),
         )
 
     def _place(

@@ -19,7 +19,7 @@ from chatbot.text import language
 
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
-CANDIDATES = 40
+CANDIDATES = 30
 THRESHOLD = 0.15  # a passage of less relevance is not about the question
 
 _PART = 0.5  # how much a part of a word counts when passages are ranked

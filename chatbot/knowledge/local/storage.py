@@ -13,12 +13,14 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
-import bm25s
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from chatbot.knowledge.local.index import VERSION, Document, Index
+from chatbot.knowledge.local.matrix import Matrix
 
 _log = structlog.get_logger(__name__)
 
@@ -91,12 +93,23 @@ class Storage:
 
 def _dump(path: Path, index: Index) -> None:
     (path / "passages.bin").write_bytes(index.passages)
-    np.save(path / "offsets.npy", index.offsets)
-    np.save(path / "token_ids.npy", index.token_ids)
-    np.save(path / "token_starts.npy", index.token_starts)
-    if index.ranking:
-        index.ranking.save(path / "ranking", show_progress=False)
+    (path / "vocabulary.json").write_text(
+        json.dumps(sorted(index.vocabulary, key=index.vocabulary.__getitem__)), encoding="utf-8"
+    )
+    for name, array in _arrays(index).items():
+        np.save(path / f"{name}.npy", array)
     _write_manifest(path, index)
+
+
+def _arrays(index: Index) -> dict[str, NDArray[Any]]:
+    return {
+        "offsets": index.offsets,
+        "words": index.words,
+        "word_starts": index.word_starts,
+        "matrix_starts": index.matrix.starts,
+        "matrix_passages": index.matrix.passages,
+        "matrix_scores": index.matrix.scores,
+    }
 
 
 def _write_manifest(path: Path, index: Index) -> None:
@@ -110,28 +123,37 @@ def _load(path: Path) -> Index:
     if manifest["version"] != VERSION:
         message = "made by another version"
         raise ValueError(message)
-    ranking = path / "ranking"
+
+    def array(name: str) -> NDArray[Any]:
+        found: NDArray[Any] = np.load(path / f"{name}.npy", mmap_mode="r")
+        return found
+
+    known = json.loads((path / "vocabulary.json").read_text("utf-8"))
     index = Index(
         documents=tuple(Document(**each) for each in manifest["documents"]),
         passages=_mapped(path / "passages.bin"),
-        offsets=np.load(path / "offsets.npy"),
-        token_ids=np.load(path / "token_ids.npy", mmap_mode="r"),
-        token_starts=np.load(path / "token_starts.npy"),
-        ranking=bm25s.BM25.load(ranking, mmap=True, show_progress=False)
-        if ranking.is_dir()
-        else None,
+        offsets=array("offsets"),
+        words=array("words"),
+        word_starts=array("word_starts"),
+        vocabulary={word: number for number, word in enumerate(known)},
+        matrix=Matrix(array("matrix_starts"), array("matrix_passages"), array("matrix_scores")),
     )
-    if (
-        index.fingerprint() != path.name
-        or index.offsets[-1] != len(index.passages)
-        or index.token_starts[-1] != len(index.token_ids)
-        or len(index.token_starts) != len(index.offsets)
-        or (index.ranking is None) != (index.size == 0)
-        or (index.ranking and index.ranking.scores["num_docs"] != index.size)
-    ):
+    if not _consistent(index) or index.fingerprint() != path.name:
         message = "its parts do not belong together"
         raise ValueError(message)
     return index
+
+
+def _consistent(index: Index) -> bool:
+    matrix = index.matrix
+    return bool(
+        index.offsets[-1] == len(index.passages)
+        and len(index.word_starts) == len(index.offsets)
+        and index.word_starts[-1] == len(index.words)
+        and len(matrix.starts) == len(index.vocabulary) + 1
+        and matrix.starts[-1] == len(matrix.passages) == len(matrix.scores)
+        and (not index.documents or index.documents[-1].stop == index.size)
+    )
 
 
 def _mapped(path: Path) -> memoryview:
