@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import uuid4
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
 
 from chatbot.errors import ModelError
+from chatbot.models.call_fragments import CallFragments
 from chatbot.models.failures import error_of_frame, model_error
 from chatbot.models.reasoning import ThinkTags
 
@@ -29,7 +29,7 @@ class Completion:
         self._endpoint = endpoint
         self._secret = secret
         self._tags = ThinkTags(opened=reasoning_opened)
-        self._calls = _Calls()
+        self._calls = CallFragments()
         self._answer = ""
         self._reasoning = ""
         self._fragments: list[ToolCallChunk] = []
@@ -211,74 +211,6 @@ class Completion:
             self.usage["input_token_details"] = {
                 "cache_read": _count(cached.get("cached_tokens"))
             }
-
-
-class _Calls:
-    """Gives each tool call one index, one id and one name, whatever the endpoint repeats."""
-
-    def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._names: list[str] = []
-        self._arguments: list[str] = []
-        self._given: list[object] = []  # the index that the endpoint used
-
-    def read(self, calls: object) -> Sequence[ToolCallChunk]:
-        if isinstance(calls, dict):
-            calls = [calls]
-        if not isinstance(calls, list):
-            return []
-        return [self._fragment(call) for call in calls if isinstance(call, dict)]
-
-    def _fragment(self, call: Mapping[str, Any]) -> ToolCallChunk:
-        function = call.get("function")
-        function = function if isinstance(function, dict) else call
-        sent_id, name = _text(call.get("id")), _text(function.get("name"))
-        arguments = function.get("arguments")
-        if arguments is not None and not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        position = self._position(call.get("index"), sent_id, name)
-        arguments = arguments or ""
-        if position is None:
-            self._ids.append(sent_id or f"call_{uuid4().hex}")
-            self._names.append(name)
-            self._given.append(call.get("index"))
-            self._arguments.append(arguments)
-            position = len(self._ids) - 1
-            return ToolCallChunk(
-                name=name or None,
-                args=arguments,
-                id=self._ids[position],
-                index=position,
-                type="tool_call_chunk",
-            )
-        news = name if name and name != self._names[position] else None
-        self._names[position] += news or ""
-        self._arguments[position] += arguments
-        return ToolCallChunk(
-            name=news, args=arguments, id=None, index=position, type="tool_call_chunk"
-        )
-
-    def _position(self, index: object, sent_id: str, name: str) -> int | None:
-        """Return which call a fragment continues, or nothing where it begins one."""
-        if sent_id and sent_id in self._ids:
-            return self._ids.index(sent_id)
-        if index is not None:
-            same = [i for i, given in enumerate(self._given) if given == index]
-            # Some endpoints number every call 0: a new id with a name is then a new call.
-            return same[-1] if same and not (sent_id and name) else None
-        newest = len(self._ids) - 1
-        if newest < 0 or sent_id:
-            return None
-        unfinished = name == self._names[newest] and not _is_json(self._arguments[newest])
-        return newest if not name or unfinished else None
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _text(value: object) -> str:

@@ -1,11 +1,13 @@
 """Chat models behind any endpoint that speaks OpenAI's chat completions."""
 
-from collections.abc import AsyncGenerator
-from typing import Any, Self
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import structlog
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 from pydantic import ConfigDict, PrivateAttr, SecretStr, model_validator
 
@@ -41,6 +43,7 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
     reasoning_opened: bool = False
 
     _client: EndpointClient = PrivateAttr()
+    _reports_usage: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
     def validate_environment(self) -> Self:
@@ -64,11 +67,41 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
     async def chunks(
         self, messages: list[BaseMessage], limits: TimeLimits, **options: object
     ) -> AsyncGenerator[AIMessageChunk]:
-        """See `StreamedModel.chunks`. The answer is read as it comes, in one request."""
+        """See `StreamedModel.chunks`. The answer is read as it comes, in one request.
+
+        An endpoint that does not know how to be asked for usage is asked again without.
+        """
         timer = Timer(limits)
         payload = self._get_request_payload(messages, **options)
         if not payload["stream"]:
             timer.whole()
+        try:
+            async for chunk in self._ask(payload, timer):
+                yield chunk
+        except ModelError as error:
+            if "stream_options" not in error.message or "stream_options" not in payload:
+                raise
+            self._reports_usage = False
+            del payload["stream_options"]
+            async for chunk in self._ask(payload, timer):
+                yield chunk
+
+    def with_structured_output(
+        self,
+        schema: Any = None,  # noqa: ANN401 - LangChain's signature
+        *,
+        method: Literal["function_calling", "json_mode", "json_schema"] = "function_calling",
+        **kwargs: Any,  # noqa: ANN401 - LangChain's signature
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return the model with answers as values, by default through a tool.
+
+        Fewer endpoints know schemas than tools, and LangChain reads the former with the SDK.
+        """
+        return super().with_structured_output(schema, method=method, **kwargs)
+
+    async def _ask(
+        self, payload: Mapping[str, Any], timer: Timer
+    ) -> AsyncGenerator[AIMessageChunk]:
         completion = Completion(
             self._client.name, self._client.secret, reasoning_opened=self.reasoning_opened
         )
@@ -86,7 +119,7 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
             payload.pop(name, None)
         payload |= payload.pop("extra_body", None) or {}
         payload["stream"] = self.can_stream
-        if self.can_stream:
+        if self.can_stream and self._reports_usage:
             payload["stream_options"] = {"include_usage": True}
         own = self.openai_api_base in {None, OPENAI_URL}
         if not own and "max_completion_tokens" in payload:

@@ -1,45 +1,25 @@
 """A chat model made of several endpoints, each of which may fail."""
 
-import asyncio
-import math
-import random
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import structlog
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
-from chatbot.errors import ModelError, ModelFailure
+from chatbot.errors import ModelError
 from chatbot.models.context_window import RESERVED_TOKENS, ContextWindow, window_of
 from chatbot.models.endpoints import ABILITIES, Ability, Endpoint
 from chatbot.models.images import has_images
-from chatbot.models.rotation import RESTS, EndpointState, Rotation
+from chatbot.models.pool_call import PoolCall
+from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
 from chatbot.models.tokens import TokenCounter
-
-RETRIES = 2
-BACKOFF_SECONDS = 0.4
-POLL_SECONDS = 0.05
-_WORDS: Mapping[ModelFailure, str] = {
-    "rate_limit": "too many requests",
-    "auth": "the API key was refused",
-    "timeout": "no answer in time",
-    "connection": "no connection",
-    "server": "an error of the server",
-    "protocol": "a reply that is not an answer",
-    "interrupted": "a cut answer",
-}
-# Failures that pass by themselves, often within a second.
-_PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +105,8 @@ class ModelPool(StreamedModel):
     ) -> AsyncGenerator[AIMessageChunk]:
         """See `StreamedModel.chunks`."""
         able = _able(self._members, _needs(messages, options))
-        call = _Call(self._members, self._rotation, able, limits)
+        names = [member.endpoint.name for member in self._members]
+        call = PoolCall(names, self._rotation, able, limits)
         written = ""
         while (index := await call.next_endpoint()) is not None:
             begun = False
@@ -174,100 +155,6 @@ class ModelPool(StreamedModel):
             input_tokens=read, output_tokens=wrote, total_tokens=read + wrote
         )
         last.response_metadata["usage_estimated"] = True
-
-
-class _Call:
-    """One call on its way through the endpoints that can do what it asks."""
-
-    def __init__(
-        self,
-        members: Sequence[Member],
-        rotation: Rotation,
-        able: Collection[int],
-        limits: TimeLimits,
-    ) -> None:
-        self._names = [member.endpoint.name for member in members]
-        self._rotation = rotation
-        self._able = able
-        self._limits = limits
-        self._clock = asyncio.get_running_loop().time
-        self._deadline = self._clock() + limits.total
-        self._untried = set(able)
-        self._failures: dict[int, ModelError] = {}
-        self._attempts: list[dict[str, str]] = []
-        self._retries = 0
-
-    def limits(self) -> TimeLimits:
-        """Return the limits of the next attempt: all share the time of the call."""
-        return replace(self._limits, total=self._left)
-
-    async def next_endpoint(self) -> int | None:
-        """Return the endpoint to ask now, or nothing where the call has failed."""
-        if any(error.kind not in RESTS for error in self._failures.values()):
-            return None
-        while self._left > 0:
-            if (index := self._rotation.choose(self._untried)) is not None:
-                self._untried.discard(index)
-                return index
-            if not self._rotation.probing(self._untried):
-                return await self._again()
-            await asyncio.sleep(POLL_SECONDS)  # another call finds out how it does
-        return None
-
-    def failed(self, index: int, error: ModelError) -> None:
-        """Note that an endpoint failed."""
-        self._rotation.failed(index, error)
-        self._failures[index] = error
-        self._attempts.append({"endpoint": self._names[index], "kind": error.kind})
-        log.warning(
-            "model_attempt_failed",
-            endpoint=self._names[index],
-            kind=error.kind,
-            retry_after=error.retry_after,
-            cause=type(error.__cause__).__name__ if error.__cause__ else None,
-        )
-
-    def label(self, chunk: AIMessageChunk, index: int) -> None:
-        """Write on the last chunk which endpoint answered and which failed before."""
-        chunk.response_metadata["endpoint"] = self._names[index]
-        if self._attempts:
-            chunk.response_metadata["attempts"] = self._attempts
-
-    def error(self) -> ModelError:
-        """Return why nothing answered, and when the first endpoint is ready again."""
-        seconds, kind = self._rotation.seconds_left(self._able)
-        if self._failures:
-            error = list(self._failures.values())[-1]
-            if error.kind not in RESTS or error.retry_after is not None:
-                return error
-            return ModelError(error.kind, error.message, retry_after=round(seconds, 1))
-        message = (
-            f"Every language model that is set rests after a failure ({_WORDS[kind]}). "
-            f"Try again in {max(1, math.ceil(seconds))} seconds."
-        )
-        return ModelError(kind, message, retry_after=round(seconds, 1))
-
-    async def _again(self) -> int | None:
-        """Return an endpoint whose failure in this call may have passed, after a pause."""
-        passing = [
-            index
-            for index, error in self._failures.items()
-            if error.kind in _PASSING and error.retry_after is None
-        ]
-        if not passing or self._retries == RETRIES:
-            return None
-        pause = BACKOFF_SECONDS * 2**self._retries * random.uniform(0.5, 1)  # noqa: S311 - jitter
-        if pause >= self._left:
-            return None
-        await asyncio.sleep(pause)
-        index = passing[self._retries % len(passing)]
-        self._retries += 1
-        self._rotation.retry(index)
-        return index
-
-    @property
-    def _left(self) -> float:
-        return self._deadline - self._clock()
 
 
 def _needs(messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> frozenset[Ability]:

@@ -13,6 +13,7 @@ from chatbot.errors import ModelError
 from chatbot.models.openai_compatible import OpenAICompatibleModel
 from chatbot.models.time_limits import TimeLimits
 from chatbot.models.tool_calls import ToolCallReader
+from tests.servers.model import ModelServer, Script
 
 QUICK = TimeLimits(first_token=0.3, between_tokens=0.3, total=2)
 NAMES = {"knowledge_base", "general_chat"}
@@ -70,3 +71,11 @@ async def until(condition: Callable[[], bool], seconds: float = 1) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - it changes in another thread
             await asyncio.sleep(0.01)
+
+
+async def ask(script: Script, **options: Any) -> Seen:
+    with ModelServer([script]) as server:
+        async with opened(server.base_url, **options) as model:
+            seen = await watch(model.astream("Where is Paris?"))
+        assert len(server.seen) == 1
+    return seen

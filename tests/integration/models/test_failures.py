@@ -1,29 +1,19 @@
 """Everything that can go wrong between the request and the end of an answer."""
 
-import asyncio
-import socket
-import time
-from typing import Any
-
 import pytest
 
 from chatbot.errors import ModelError
-from chatbot.models.time_limits import TimeLimits
-from tests.integration.models.streams import Seen, opened, until, watch
+from tests.integration.models.streams import ask, opened, watch
 from tests.servers.model import (
     ModelServer,
     Script,
     answer,
-    call,
     calls,
     delta,
     frames,
-    hang,
-    heartbeats,
     html,
     refuse,
     reset,
-    slow_head,
     whole,
 )
 
@@ -34,14 +24,6 @@ TOO_LONG = {"message": "This model's maximum context length is 8192 tokens.", "c
 def in_stream(error: object, *, before: str = "") -> Script:
     sent = [delta(before)] if before else []
     return frames([*sent, {"error": error}])
-
-
-async def ask(script: Script, **options: Any) -> Seen:
-    with ModelServer([script]) as server:
-        async with opened(server.base_url, **options) as model:
-            seen = await watch(model.astream("Where is Paris?"))
-        assert len(server.seen) == 1
-    return seen
 
 
 @pytest.mark.parametrize(
@@ -197,50 +179,6 @@ async def test_a_failure_in_the_middle_of_an_answer(
     assert (seen.kind, seen.answer, seen.finish) == (kind, begun, None)
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        pytest.param(hang(), "begin to answer within 0.3", id="silence"),
-        pytest.param(heartbeats(), "begin to answer within 0.3", id="heartbeats"),
-        pytest.param(slow_head(), "begin to answer within 0.3", id="slow headers"),
-        pytest.param(
-            answer("a b c", ending="stall", finish=None), "0.3 seconds while", id="stall"
-        ),
-        pytest.param(answer("x " * 200, delay=0.02), "finish within 0.6", id="slow but steady"),
-    ],
-)
-async def test_the_time_limits_hold(script: Script, words: str) -> None:
-    limits = TimeLimits(first_token=0.3, between_tokens=0.3, total=0.6)
-    started = time.monotonic()
-    seen = await ask(script, limits=limits)
-    assert time.monotonic() - started < 1
-    assert seen.kind == "timeout"
-    assert words in str(seen.error)
-
-
-async def test_a_whole_completion_has_the_time_of_the_whole_call() -> None:
-    limits = TimeLimits(first_token=0.1, between_tokens=0.1, total=2)
-    seen = await ask(answer("one two", wait=0.3), can_stream=False, limits=limits)
-    assert seen.answer == "one two"
-
-
-async def test_a_slow_consumer_is_not_held_against_the_model() -> None:
-    limits = TimeLimits(first_token=1, between_tokens=0.1, total=5)
-    with ModelServer([answer("one two three")]) as server:
-        async with opened(server.base_url, limits=limits) as model:
-            pieces = []
-            async for chunk in model.astream("Count."):
-                pieces.append(chunk.content)
-                await asyncio.sleep(0.15)
-    assert "".join(map(str, pieces)) == "one two three"
-
-
-@pytest.mark.parametrize("ending", ["reset", "stall"])
-async def test_what_goes_wrong_after_the_end_is_no_failure(ending: Any) -> None:
-    seen = await ask(answer("Paris.", usage=None, ending=ending))
-    assert (seen.answer, seen.finish, seen.error) == ("Paris.", "stop", None)
-
-
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 async def test_the_reason_of_the_end_is_reported(reason: str) -> None:
     seen = await ask(answer("Par", finish=reason))
@@ -256,14 +194,6 @@ async def test_a_call_cut_by_the_limit_is_no_call() -> None:
     assert message.tool_calls == []
     assert [call["name"] for call in message.invalid_tool_calls] == ["knowledge_base"]
     assert seen.calls == []
-
-
-async def test_an_address_where_nothing_listens() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        async with opened(f"http://127.0.0.1:{unused.getsockname()[1]}/v1") as model:
-            seen = await watch(model.astream("Where is Paris?"))
-    assert seen.kind == "connection"
 
 
 @pytest.mark.parametrize(
@@ -290,40 +220,3 @@ async def test_no_error_holds_the_key() -> None:
         seen = await ask(script)
         assert SECRET not in str(seen.error)
         assert "sk-abcdef" not in str(seen.error)
-
-
-async def test_leaving_a_stream_closes_the_request_at_once() -> None:
-    with ModelServer([answer("x " * 1000, delay=0.01)]) as server:
-        async with opened(server.base_url) as model:
-
-            async def read() -> None:
-                async for _ in model.astream("Go on."):
-                    started.set()
-
-            started = asyncio.Event()
-            reading = asyncio.create_task(read())
-            await started.wait()
-            reading.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await reading
-            await until(lambda: server.abandoned == 1)
-
-
-async def test_a_kept_connection_that_the_server_closed_is_no_failure() -> None:
-    with ModelServer([answer("one")]) as server:
-        async with opened(server.base_url) as model:
-            first = await watch(model.astream("Count."))
-            server.pause()
-            server.resume()
-            second = await watch(model.astream("Count."))
-    assert (first.answer, second.answer, second.error) == ("one", "one", None)
-
-
-async def test_a_connection_serves_again() -> None:
-    with ModelServer(
-        [answer("one"), call("general_chat"), refuse(429), answer("two")]
-    ) as server:
-        async with opened(server.base_url) as model:
-            for _ in range(4):
-                await watch(model.astream("Count."))
-        assert server.connections == 1

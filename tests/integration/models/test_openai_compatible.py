@@ -1,8 +1,9 @@
 """What LangChain and the graph expect of the model, beyond its text."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -11,8 +12,8 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from chatbot.models.openai_compatible import OpenAICompatibleModel
-from tests.integration.models.streams import opened, watch
-from tests.servers.model import ModelServer, answer, call
+from tests.integration.models.streams import opened, until, watch
+from tests.servers.model import ModelServer, answer, call, refuse
 
 
 @tool
@@ -132,6 +133,26 @@ async def test_bound_tools_reach_the_endpoint(
 async def test_structured_output_by_a_tool(model: OpenAICompatibleModel) -> None:
     structured = model.with_structured_output(City, method="function_calling")
     assert await structured.ainvoke("Where is Paris?") == City(name="Paris")
+
+
+async def test_an_endpoint_that_cannot_be_asked_for_usage() -> None:
+    refused = refuse(400, "Unrecognized request argument: stream_options")
+    with ModelServer(
+        lambda request: refused if "stream_options" in request.body else answer("Paris.")
+    ) as server:
+        async with opened(server.base_url) as model:
+            assert [(await model.ainvoke("Where?")).content for _ in range(2)] == ["Paris."] * 2
+    assert len(server.seen) == 3
+
+
+async def test_leaving_a_stream_early_closes_the_request() -> None:
+    with ModelServer([answer("x " * 1000, delay=0.01)]) as server:
+        async with opened(server.base_url) as model:
+            stream = model.astream("Go on.")
+            async with aclosing(cast("AsyncGenerator[Any]", stream)) as chunks:
+                async for _ in chunks:
+                    break
+            await until(lambda: server.abandoned == 1)
 
 
 async def test_each_call_is_one_run_in_the_trace(model: OpenAICompatibleModel) -> None:
