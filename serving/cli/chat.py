@@ -1,16 +1,15 @@
 """`chatbot chat`: a conversation in the terminal."""
 
-from contextlib import closing
-
 from chatbot.domain import Session
 from chatbot.errors import ChatbotError
 from chatbot.settings import Settings
 from graphs.conversation import Choices
 from graphs.synchronous import SyncChatbot, open_chatbot_sync
+from serving.cli.conversation import Conversation
 from serving.cli.lines import Lines
 from serving.cli.signals import exit_on_signals
-from serving.cli.slash import Conversation, obey
-from serving.cli.views import open_console, view_of_turn
+from serving.cli.slash import obey
+from serving.cli.views import open_console
 from serving.cli.words import complain, in_one_line
 
 
@@ -54,31 +53,11 @@ def _exchange(conversation: Conversation, lines: Lines) -> None:
         if text.startswith("/"):
             obey(conversation, text)
         elif text:
-            answer(conversation, text)
+            conversation.ask(text)
     except KeyboardInterrupt:
         complain("(interrupted)")
     except ChatbotError as error:
         complain(error.message)
-
-
-def answer(conversation: Conversation, question: str) -> None:
-    """Show the answer to a question; Ctrl-C stops it, and what was said is kept."""
-    view = view_of_turn(conversation.console)
-    stopped = False
-    with view:
-        choices: Choices = {**conversation.choices, "session_id": conversation.session_id}
-        events = conversation.bot.stream(question, **choices)
-        try:
-            with closing(events):
-                for event in events:
-                    view.show(event)
-        except KeyboardInterrupt:
-            stopped = True
-    conversation.reply = view.reply
-    if stopped:
-        complain("(stopped; what was said so far is kept)")
-    if conversation.console.is_terminal:
-        conversation.console.print()
 
 
 def _greeting(bot: SyncChatbot, session_id: str) -> str:

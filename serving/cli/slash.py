@@ -2,42 +2,20 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.text import Text
 
-from chatbot.domain import checked_id
-from graphs.conversation import Choices
-from graphs.synchronous import SyncChatbot
-from serving.cli.reply import Reply, source_line
-from serving.cli.tables import table_of_sessions
-from serving.cli.words import complain, plain
+from chatbot.errors import InputError
+from serving.cli.conversation import Conversation
+from serving.cli.reply import source_line
+from serving.cli.tables import plain_table, table_of_sessions
+from serving.cli.why import explanation
+from serving.cli.words import complain, in_one_line, plain
 
 LISTED = 20
-
-
-@dataclass(kw_only=True)
-class Conversation:
-    """What is being talked about where, and the last reply."""
-
-    bot: SyncChatbot
-    console: Console
-    session_id: str
-    choices: Choices
-    reply: Reply = field(default_factory=Reply)
-    goes_on: bool = True
-
-    def switch(self, session_id: str) -> None:
-        """Go on in another session.
-
-        Raises:
-            InputError: The name has the wrong form.
-        """
-        self.session_id = checked_id(session_id, "session id")
-        self.reply = Reply()
-        self.console.print(f"Session {session_id}.", style="dim")
+KNOWS_LENGTH = 80
 
 
 def obey(conversation: Conversation, text: str) -> None:
@@ -57,10 +35,9 @@ def _help(conversation: Conversation, _: str) -> None:
     width = max(map(len, COMMANDS))
     for name, command in COMMANDS.items():
         conversation.console.print(f"{name:<{width}}  {command.words}")
-    conversation.console.print(
+    conversation.tell(
         "\nA line that ends with \\ goes on in the next one. "
-        "Ctrl-C stops an answer, Ctrl-D leaves.",
-        style="dim",
+        "Ctrl-C stops an answer, Ctrl-D leaves."
     )
 
 
@@ -79,7 +56,7 @@ def _sessions(conversation: Conversation, choice: str) -> None:
         conversation.console.print(
             table_of_sessions(listed, current=conversation.session_id, numbered=True)
         )
-        conversation.console.print("/sessions NUMBER or NAME goes on there.", style="dim")
+        conversation.tell("/sessions NUMBER or NAME goes on there.")
     else:
         conversation.console.print("There are no sessions yet.")
 
@@ -95,6 +72,45 @@ def _sources(conversation: Conversation, _: str) -> None:
         conversation.console.print()
 
 
+def _why(conversation: Conversation, _: str) -> None:
+    conversation.console.print(explanation(conversation.last_turn()))
+
+
+def _regenerate(conversation: Conversation, _: str) -> None:
+    conversation.regenerate()
+
+
+def _edit(conversation: Conversation, question: str) -> None:
+    if not question:
+        message = "Write the other question behind /edit."
+        raise InputError(message)
+    conversation.edit(question)
+
+
+def _assistant(conversation: Conversation, name: str) -> None:
+    known = conversation.bot.assistants()
+    if name in {"", "all"}:
+        if name:
+            conversation.choices["assistants"] = None
+        chosen = conversation.choices.get("assistants") or ()
+        table = plain_table("", "ASSISTANT", "KNOWS")
+        for each in known:
+            mark = "*" if each.name in chosen or each.id in chosen else ""
+            cells = (mark, in_one_line(each.name), in_one_line(each.description, KNOWS_LENGTH))
+            table.add_row(*map(Text, cells))
+        conversation.console.print(table)
+        if not chosen:
+            conversation.tell("All may be asked. /assistant NAME asks one, /assistant all all.")
+        return
+    found = [each for each in known if name.casefold() in f"{each.id} {each.name}".casefold()]
+    if len(found) != 1:
+        words = "Several assistants are" if found else "No assistant is"
+        message = f"{words} called {name}; /assistant lists them."
+        raise InputError(message)
+    conversation.choices["assistants"] = [found[0].name]
+    conversation.tell(f"From now on {in_one_line(found[0].name)} is asked.")
+
+
 def _quit(conversation: Conversation, _: str) -> None:
     conversation.goes_on = False
 
@@ -108,6 +124,10 @@ COMMANDS: Mapping[str, _Command] = {
     "/help": _Command(_help, "show this"),
     "/new": _Command(_new, "begin a new session, by the NAME that follows if any"),
     "/sessions": _Command(_sessions, "list the sessions; NUMBER or NAME goes on in one"),
+    "/assistant": _Command(_assistant, "list the assistants; NAME asks that one, all all"),
     "/sources": _Command(_sources, "show the passages that the last answer cites"),
+    "/why": _Command(_why, "show how the last answer came about"),
+    "/regenerate": _Command(_regenerate, "answer the last question again"),
+    "/edit": _Command(_edit, "ask the QUESTION that follows in place of the last one"),
     "/quit": _Command(_quit, "leave"),
 }

@@ -4,7 +4,7 @@ import sys
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
@@ -112,9 +112,11 @@ class LiveView:
         self._stage: RenderableType = Text("")
         self._block = ""
         self._blocks_printed = 0
+        # The view itself is what is drawn: so each drawing shows the newest state, also the one
+        # that follows when a finished block is printed above it.
         self._live = Live(
+            self,
             console=console,
-            get_renderable=self._draw,
             refresh_per_second=FRAMES_PER_SECOND,
             transient=True,
             redirect_stdout=False,
@@ -156,13 +158,15 @@ class LiveView:
                 finished, self._block = split_finished(self._block)
                 self._print_block(finished)
 
-    def _draw(self) -> RenderableType:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield what is not final yet: the stage, or the block that is being written."""
+        del options
         if not self._block.strip():
-            return self._stage
-        height = max(1, self._console.height - 2)
-        block = newest_lines(self._block, self._console, height)
-        before = [Text("")] if self._blocks_printed else []
-        return Group(*before, block)
+            yield self._stage
+            return
+        if self._blocks_printed:
+            yield Text("")
+        yield newest_lines(self._block, console, max(1, console.height - 2))
 
     def _print_block(self, text: str) -> None:
         if text.strip():
