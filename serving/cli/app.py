@@ -154,6 +154,22 @@ def ask(  # noqa: PLR0913 - one for each option
 
 
 @app.command()
+def why(
+    *,
+    session: SessionName = None,
+    turn: Annotated[
+        str | None, typer.Option(metavar="ID", help="The turn. [default: the last one]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how an answer came about: route, query, passages, times, tokens, trace."""
+    settings = load_settings()
+    from serving.cli.sessions import explain_turn
+
+    explain_turn(settings, session, turn, as_json=as_json)
+
+
+@app.command()
 def serve(
     *,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",

@@ -1,6 +1,7 @@
 """The commands that come in groups: `chatbot sessions …` and `chatbot knowledge …`."""
 # ruff: noqa: PLC0415 - so that `chatbot --help` answers at once
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,6 +53,66 @@ def clear_session(
     if not yes:
         typer.confirm(f"Forget everything that was said in {session}?", abort=True)
     commands.clear_session(settings, session)
+
+
+sessions.command("delete", help="The same as `clear`.")(clear_session)
+
+
+@sessions.command("search")
+def search_sessions(
+    text: Annotated[str, typer.Argument(help="Words that a question or answer has.")],
+    *,
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Find what was said before."""
+    settings = load_settings()
+    from serving.cli import sessions as commands
+
+    commands.search_sessions(settings, text, limit, as_json=as_json)
+
+
+@sessions.command("rename")
+def rename_session(
+    session: Annotated[str, typer.Argument(help="The name of the session.")],
+    title: Annotated[str, typer.Argument(help="Its new title.")],
+) -> None:
+    """Give a conversation another title. Its name stays."""
+    settings = load_settings()
+    from serving.cli import sessions as commands
+
+    commands.rename_session(settings, session, title)
+
+
+@sessions.command("export")
+def export_session(
+    session: Annotated[str, typer.Argument(help="The name of the session.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file. [default: stdout]")
+    ] = None,
+) -> None:
+    """Write a conversation as JSON, with the record of every turn."""
+    settings = load_settings()
+    from serving.cli.archive import export
+
+    export(settings, session, output)
+
+
+@sessions.command("import")
+def import_session(
+    file: Annotated[str, typer.Argument(help='An exported session, or "-" for stdin.')],
+    *,
+    session: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Its name here. [default: the one it had]"),
+    ] = None,
+) -> None:
+    """Read an exported conversation in again."""
+    settings = load_settings()
+    from serving.cli.archive import restore
+
+    restore(settings, file, session)
 
 
 @knowledge.command("list")

@@ -1,31 +1,25 @@
 """`chatbot knowledge`: what there is to ask, and what a query finds."""
 
-import asyncio
-import json
-import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TypeVar
 
 from rich.text import Text
 
-from chatbot.bootstrap import open_ports
 from chatbot.domain import Assistant, Findings
 from chatbot.errors import InputError
-from chatbot.ports import KnowledgeBase
 from chatbot.settings import Settings
+from graphs.conversation import Chatbot
+from serving.cli.sessions import with_bot
 from serving.cli.tables import plain_table
 from serving.cli.views import open_console
-from serving.cli.words import complain, in_one_line, plain
-
-Result = TypeVar("Result")
+from serving.cli.words import complain, in_one_line, plain, print_json
 
 
 def list_assistants(settings: Settings, *, as_json: bool) -> None:
     """Print the assistants and what they know."""
-    found = _with_knowledge(settings, lambda knowledge: knowledge.assistants())
+    found = with_bot(settings, lambda bot: bot.assistants())
     if as_json:
-        _print_json([asdict(each) for each in found])
+        print_json([asdict(each) for each in found])
     elif found:
         table = plain_table("ASSISTANT", "KNOWS")
         for each in found:
@@ -40,16 +34,15 @@ def search(
 ) -> None:
     """Print the passages that a query finds, the best first."""
 
-    async def find(knowledge: KnowledgeBase) -> Findings:
-        chosen = _named(await knowledge.assistants(), names)
-        count = limit or settings.passages
-        return await knowledge.search(query, assistants=chosen, limit=count)
+    async def find(bot: Chatbot) -> Findings:
+        chosen = _named(await bot.assistants(), names)
+        return await bot.search(query, assistants=chosen, limit=limit or settings.passages)
 
-    found = _with_knowledge(settings, find)
+    found = with_bot(settings, find)
     for name, reason in found.failures.items():
         complain(f"{in_one_line(name)}: {reason}")
     if as_json:
-        _print_json([asdict(passage) for passage in found.passages])
+        print_json([asdict(passage) for passage in found.passages])
         return
     if not found.passages:
         complain("Nothing in the knowledge base is about that.")
@@ -70,17 +63,3 @@ def _named(assistants: Sequence[Assistant], names: Sequence[str]) -> Sequence[As
         message = f"There is no assistant {unknown[0]!r}. There are: {there}."
         raise InputError(message)
     return [known[name] for name in names] or assistants
-
-
-def _with_knowledge(
-    settings: Settings, work: Callable[[KnowledgeBase], Awaitable[Result]]
-) -> Result:
-    async def run() -> Result:
-        async with open_ports(settings) as ports:
-            return await work(ports.knowledge)
-
-    return asyncio.run(run())
-
-
-def _print_json(data: object) -> None:
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")

@@ -1,28 +1,36 @@
 """`chatbot sessions`: the conversations there are."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from chatbot.domain import Turn
+from rich.text import Text
+
+from chatbot.bootstrap import open_ports
+from chatbot.domain import ANONYMOUS, Session, Turn
+from chatbot.errors import InputError
+from chatbot.ports import SessionStore
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, open_chatbot
 from serving.cli.markdown import AnswerMarkdown
 from serving.cli.reply import source_line
-from serving.cli.tables import table_of_sessions
+from serving.cli.tables import plain_table, table_of_sessions
 from serving.cli.views import open_console
-from serving.cli.words import complain, plain
+from serving.cli.why import explanation
+from serving.cli.words import complain, in_one_line, plain, print_json
 
 Result = TypeVar("Result")
+
+QUOTED = 80
+LOOKED_BACK = 20  # turns, since those that were replaced do not count
+LARGEST = 1000  # turns among which a named one is looked for
 
 
 def list_sessions(settings: Settings, limit: int, *, as_json: bool) -> None:
     """Print the sessions, the latest first."""
-    found = _with_bot(settings, lambda bot: bot.sessions(limit=limit))
+    found = with_bot(settings, lambda bot: bot.sessions(limit=limit))
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "session_id": each.session_id,
@@ -41,9 +49,9 @@ def list_sessions(settings: Settings, limit: int, *, as_json: bool) -> None:
 
 def show_session(settings: Settings, session_id: str, limit: int, *, as_json: bool) -> None:
     """Print what was said in a session."""
-    turns = _with_bot(settings, lambda bot: bot.turns(session_id, limit=limit))
+    turns = with_bot(settings, lambda bot: bot.turns(session_id, limit=limit))
     if as_json:
-        _print_json([_as_json(turn) for turn in turns])
+        print_json([_as_json(turn) for turn in turns])
         return
     if not turns:
         complain(f"There is nothing in the session {session_id}.")
@@ -54,15 +62,103 @@ def show_session(settings: Settings, session_id: str, limit: int, *, as_json: bo
         console.print(AnswerMarkdown(answer) if console.is_terminal else answer)
         if turn.status != "complete":
             console.print(f"({turn.status})", style="dim")
-        for citation in turn.record.get("citations", ()):
+        for citation in turn.record.get("citations") or ():
             console.print(source_line(citation), style="dim")
         console.print()
 
 
+def explain_turn(
+    settings: Settings, session_id: str | None, turn_id: str | None, *, as_json: bool
+) -> None:
+    """Print why an answer is as it is: of the last turn, or of the one that is named.
+
+    Raises:
+        InputError: There is no such turn.
+    """
+    name = session_id or settings.default_session_id
+
+    async def find(bot: Chatbot) -> Turn | None:
+        turns = await bot.turns(name, limit=LOOKED_BACK if turn_id is None else LARGEST)
+        named = (turn for turn in reversed(turns) if turn_id in {None, turn.id})
+        return next(named, None)
+
+    turn = with_bot(settings, find)
+    if turn is None:
+        message = f"There is no such turn in the session {name}."
+        raise InputError(message)
+    if as_json:
+        print_json(_as_json(turn))
+    else:
+        open_console().print(explanation(turn))
+
+
 def clear_session(settings: Settings, session_id: str) -> None:
     """Forget a session."""
-    count = _with_bot(settings, lambda bot: bot.clear(session_id))
+    count = with_bot(settings, lambda bot: bot.clear(session_id))
     open_console().print(f"{count} {'turn' if count == 1 else 'turns'} forgotten.")
+
+
+def search_sessions(settings: Settings, text: str, limit: int, *, as_json: bool) -> None:
+    """Print the turns that have all words of the text."""
+    found = with_store(settings, lambda store: store.search(ANONYMOUS, text, limit=limit))
+    if as_json:
+        print_json(
+            [
+                {
+                    "session_id": each.session_id,
+                    "title": each.title,
+                    "turn": _as_json(each.turn),
+                }
+                for each in found
+            ]
+        )
+        return
+    if not found:
+        complain("Nothing was found.")
+        return
+    table = plain_table("SESSION", "ASKED", "QUESTION", "ANSWER")
+    for each in found:
+        cells = (
+            in_one_line(each.session_id),
+            f"{each.turn.started_at.astimezone():%Y-%m-%d %H:%M}",
+            in_one_line(each.turn.question, QUOTED),
+            in_one_line(each.turn.answer, QUOTED),
+        )
+        table.add_row(*map(Text, cells))
+    open_console().print(table)
+
+
+def rename_session(settings: Settings, session_id: str, title: str) -> None:
+    """Give a session another title.
+
+    Raises:
+        InputError: There is no such session, or the title has no words.
+    """
+    session = Session(session_id=session_id)
+    if not with_store(settings, lambda store: store.rename(session, title)):
+        message = f"There is no session {session_id}."
+        raise InputError(message)
+
+
+def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
+    """Return what the work with an open chatbot gives."""
+
+    async def run() -> Result:
+        async with open_chatbot(settings) as bot:
+            return await work(bot)
+
+    return asyncio.run(run())
+
+
+def with_store(settings: Settings, work: Callable[[SessionStore], Awaitable[Result]]) -> Result:
+    """Return what the work with the store of the sessions gives."""
+
+    async def run() -> Result:
+        async with open_ports(settings) as ports:
+            # Every store that is opened from settings keeps sessions in full.
+            return await work(cast("SessionStore", ports.history))
+
+    return asyncio.run(run())
 
 
 def _as_json(turn: Turn) -> dict[str, Any]:
@@ -74,15 +170,3 @@ def _as_json(turn: Turn) -> dict[str, Any]:
         "answer": turn.answer,
         "record": dict(turn.record),
     }
-
-
-def _with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
-    async def run() -> Result:
-        async with open_chatbot(settings) as bot:
-            return await work(bot)
-
-    return asyncio.run(run())
-
-
-def _print_json(data: object) -> None:
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")

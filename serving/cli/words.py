@@ -1,5 +1,6 @@
 """Text on its way to a terminal: nothing in it may steer the terminal."""
 
+import json
 import re
 import sys
 
@@ -23,3 +24,8 @@ def in_one_line(text: str, width: int | None = None) -> str:
 def complain(message: str) -> None:
     """Say on stderr what went wrong."""
     print(plain(message), file=sys.stderr, flush=True)  # noqa: T201 - what a command is for
+
+
+def print_json(data: object) -> None:
+    """Write plain JSON to stdout, as people can read it."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
