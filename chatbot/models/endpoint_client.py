@@ -1,6 +1,7 @@
 """The way over HTTP to one OpenAI-compatible endpoint."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import ssl
@@ -16,6 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import certifi
+from yarl import URL
 
 from chatbot.errors import ModelError
 from chatbot.models.failures import error_of_status, model_error
@@ -37,7 +39,8 @@ class EndpointClient:
     def __init__(self, base_url: str, *, api_key: str, name: str) -> None:
         self.name = name
         self.secret = api_key
-        self._base_url = base_url.rstrip("/")
+        address = URL(base_url.rstrip("/"))
+        self._base_url = str(address.with_user(None))
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
@@ -46,6 +49,9 @@ class EndpointClient:
         }
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
+        elif address.user:
+            login = f"{address.user}:{address.password or ''}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         self._sessions: dict[asyncio.AbstractEventLoop, _Kept] = {}
         self._proxy: str | None = None
 
@@ -217,4 +223,5 @@ def _proxy_for(url: str) -> str | None:
     if proxy_bypass(parts.netloc) or proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return proxy if proxy and proxy.startswith("http") else None  # SOCKS is not spoken

@@ -142,8 +142,9 @@ def error_of_exception(error: Exception, endpoint: str) -> ModelError:
 def seconds_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     """Return what Retry-After asks for, as seconds or as a date, between 0 and 600."""
     value = headers.get("Retry-After", "").strip()
+    milliseconds = headers.get("Retry-After-Ms", "").strip()  # OpenAI's, the more exact one
     try:
-        seconds = float(value)
+        seconds = float(milliseconds) / 1000 if milliseconds else float(value)
     except ValueError:
         try:
             at = parsedate_to_datetime(value)

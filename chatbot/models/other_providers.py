@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
-import langchain.chat_models
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
@@ -130,6 +129,8 @@ def open_other_provider(
     Raises:
         ConfigurationError: The package or the provider's own settings are missing.
     """
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415 - heavy, rarely needed
+
     wanted = {"temperature": settings.llm_temperature, "max_tokens": settings.output_tokens}
     choices: dict[str, Any] = {
         name: value for name, value in wanted.items() if value is not None
@@ -140,7 +141,7 @@ def open_other_provider(
         choices["api_key"] = endpoint.api_key.get_secret_value()
     provider = endpoint.provider
     try:
-        inner = langchain.chat_models.init_chat_model(
+        inner = init_chat_model(
             endpoint.model, model_provider=provider, max_retries=0, **choices
         )
     except ImportError as error:

@@ -200,6 +200,7 @@ async def test_a_call_cut_by_the_limit_is_no_call() -> None:
     ("headers", "seconds"),
     [
         pytest.param({"Retry-After": "7"}, 7, id="seconds"),
+        pytest.param({"Retry-After-Ms": "1500", "Retry-After": "2"}, 1.5, id="milliseconds"),
         pytest.param({"Retry-After": "86400"}, 600, id="too many seconds"),
         pytest.param({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, id="a date gone by"),
         pytest.param({"Retry-After": "soon"}, None, id="a word"),

@@ -107,6 +107,14 @@ async def test_without_a_key_none_is_sent(server: ModelServer) -> None:
     assert "authorization" not in server.requests[0].headers
 
 
+async def test_a_login_in_the_address_is_sent_and_not_shown(server: ModelServer) -> None:
+    address = server.base_url.replace("http://", "http://ann:secret@")
+    async with opened(address, api_key=None) as model:
+        await model.ainvoke("hi")
+        assert "secret" not in model.name_for_people
+    assert server.requests[0].headers["authorization"] == "Basic YW5uOnNlY3JldA=="
+
+
 async def test_whole_messages_have_the_same_parts(model: OpenAICompatibleModel) -> None:
     message = await model.ainvoke("Where is Paris?")
     assert message.content == "Paris is the capital."
