@@ -26,7 +26,7 @@ _SCRIPT = re.compile(
 _HAN = re.compile(f"[{HAN}]")
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_END = re.compile(
-    r"[。！？；…]+[”’」』）)\]】》]*"  # Chinese: no white space follows
+    r"[。！？…]+[”’」』）)\]】》]*"  # Chinese: no white space follows
     r"|[.!?]+[\"'”’)\]]*(?=\s|$)"
     r"|\n+"
 )

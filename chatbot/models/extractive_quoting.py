@@ -4,24 +4,26 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from chatbot.terms import Term, coverage, terms
+from chatbot.relevance import Analysis, analysis, features
+from chatbot.terms import Term, terms
 from chatbot.text import language, sentences, tokens
 
 MOST_QUOTATIONS = 5
+MOST_STEPS = 8
 LONGEST_QUOTATION = 400
 LONGEST_PASSAGE = 4000
 MOST_PASSAGES = 30
 
-_HEADING = 0.7  # what a match in the heading counts, beside one in the sentence itself
-_ORDER = 0.03  # what each place further back in the passages costs
+_HEADING = 0.6  # what a match in the heading counts, beside one in the sentence itself
 _OTHER_LANGUAGE = 0.5
-_WORTH = 0.6  # the share of the best sentence's worth that the others must have
+_WORTH = 0.55  # the share of the best sentence's worth that the others must have
 
 _ROW = re.compile(r"^\s*\|(.*)\|\s*$")
 _RULE = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$")
 _MARKUP = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•·]\s+|\d{1,3}[.)、]\s+)+")
+_STEP = re.compile(r"^\s*\d{1,3}[.)、]\s")
 _EMPHASIS = re.compile(r"(\*{1,3}|__)(?=\S)(.+?)(?<=\S)\1")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _MARKER = re.compile(r"\s*(?:\[\s*(?:ID\s*:\s*)?\d[\d\s,]*\]|【\s*\d[\d\s,，、]*】)")
@@ -41,15 +43,16 @@ class _Candidate:
     quotation: Quotation
     place: tuple[int, int]  # of the passage, and of the sentence in it
     tokens: frozenset[str]
-    heading: frozenset[str]
+    passage: Analysis
     foreign: bool
+    step: bool  # whether it belongs to a numbered list
 
 
 def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quotation]:
-    """Return the best sentences, in the order they stand in."""
+    """Return the best sentences, those of the best passage first, as they follow each other."""
     candidates = list(_candidates(language(question), passages[:MOST_PASSAGES]))
-    asked = _weighed(terms(question), candidates)
-    worth = {each.place: _worth(asked, each) for each in candidates}
+    scale = _Scale.of(terms(question), candidates)
+    worth = {each.place: scale.worth(each) for each in candidates}
     best = max(worth.values(), default=0.0)
     chosen: list[_Candidate] = []
     said: frozenset[str] = frozenset()
@@ -60,43 +63,95 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
         if not repeats:
             chosen.append(each)
             said |= each.tokens
-    return [each.quotation for each in sorted(chosen, key=lambda each: each.place)]
+    passages = list(dict.fromkeys(each.place[0] for each in chosen))
+    chosen += _missing_steps(candidates, chosen)
+    chosen.sort(key=lambda each: (passages.index(each.place[0]), each.place))
+    return [each.quotation for each in chosen]
+
+
+def _missing_steps(
+    candidates: Sequence[_Candidate], chosen: Sequence[_Candidate]
+) -> list[_Candidate]:
+    """Return the other steps, where the best sentence is one of instructions quoted in part."""
+    if not chosen or not chosen[0].step:
+        return []
+    steps = [each for each in candidates if each.step and each.place[0] == chosen[0].place[0]]
+    missing = [each for each in steps if each not in chosen]
+    return missing if len(missing) + 1 < len(steps) <= MOST_STEPS else []
 
 
 def _candidates(wanted: str, passages: Sequence[Mapping[str, Any]]) -> Iterator[_Candidate]:
     for at, passage in enumerate(passages):
         text = str(passage.get("text") or "")[:LONGEST_PASSAGE]
-        heading = frozenset(tokens(str(passage.get("location") or "")))
+        taken = analysis(text, str(passage.get("location") or ""))
         foreign = language(text) != wanted
-        for place, line in enumerate(_quotable(text)):
+        for place, (line, step) in enumerate(_quotable(text)):
             yield _Candidate(
                 quotation=Quotation(line, int(passage.get("number", 0))),
                 place=(at, place),
                 tokens=frozenset(tokens(line)),
-                heading=heading,
+                passage=taken,
                 foreign=foreign,
+                step=step,
             )
 
 
-def _weighed(asked: Sequence[Term], candidates: Sequence[_Candidate]) -> list[Term]:
-    """Return the question's words, weighed by how well they tell the sentences apart."""
-    count = len(candidates) + 1
-    found = []
-    for term in asked:
-        holders = sum(term.presence(each.tokens) >= 1 for each in candidates)
-        rarity = math.log(count / (holders + 0.5)) / math.log(count + 1)
-        found.append(Term(term.text, term.surface, term.weight * max(0.1, rarity), term.parts))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The question's words, with how well each tells the passages and their headings apart."""
+
+    terms: tuple[Term, ...]
+    in_sentences: tuple[float, ...]
+    in_headings: tuple[float, ...]
+    passages: Mapping[int, float]  # how each passage compares with the best one
+
+    @classmethod
+    def of(cls, asked: Sequence[Term], candidates: Sequence[_Candidate]) -> Self:
+        """Measure the words against everything that could be quoted."""
+        analyses = {each.place[0]: each.passage for each in candidates}
+        relevance = {
+            place: features(asked, passage).relevance for place, passage in analyses.items()
+        }
+        best = max(relevance.values(), default=1.0)
+        texts = [frozenset().union(*each.sentences) for each in analyses.values()]
+        headings = [each.heading for each in analyses.values()]
+        return cls(
+            terms=tuple(asked),
+            in_sentences=_rarities(asked, texts),
+            in_headings=_rarities(asked, headings),
+            passages={each: found / best for each, found in relevance.items()},
+        )
+
+    def worth(self, candidate: _Candidate) -> float:
+        """Return how well a sentence answers."""
+        total = sum(term.weight for term in self.terms) or 1.0
+        worth = 0.0
+        for term, own, above in zip(
+            self.terms, self.in_sentences, self.in_headings, strict=True
+        ):
+            worth += term.weight * own * term.presence(candidate.tokens) / total
+            worth += (
+                _HEADING
+                * term.weight
+                * above
+                * term.presence(candidate.passage.heading)
+                / total
+            )
+        worth *= self.passages[candidate.place[0]] ** 2
+        return worth * _OTHER_LANGUAGE if candidate.foreign else worth
 
 
-def _worth(asked: Sequence[Term], candidate: _Candidate) -> float:
-    own = coverage(asked, candidate.tokens)
-    worth = own + _HEADING * coverage(asked, candidate.heading) - _ORDER * candidate.place[0]
-    return worth * _OTHER_LANGUAGE if candidate.foreign else worth
+def _rarities(asked: Sequence[Term], texts: Sequence[frozenset[str]]) -> tuple[float, ...]:
+    """Return for each word how few of the texts have it, between 0 and 1."""
+    count = len(texts) + 1
+    holders = [sum(term.presence(text) >= 1 for text in texts) for term in asked]
+    return tuple(
+        math.log((count + 0.5) / (each + 0.5)) / math.log(count / 0.5 + 1) for each in holders
+    )
 
 
-def _quotable(text: str) -> Iterator[str]:
-    """Give the sentences of a passage, and its table rows with the names of their columns."""
+def _quotable(text: str) -> Iterator[tuple[str, bool]]:
+    """Give sentences, and table rows with the names of their columns; which are steps."""
     head: list[str] = []
     lines = text.split("\n")
     for at, line in enumerate(lines):
@@ -105,13 +160,13 @@ def _quotable(text: str) -> Iterator[str]:
             head = []
             for sentence in sentences(_MARKUP.sub("", line)):
                 if clean := _clean(sentence):
-                    yield clean
+                    yield clean, bool(_STEP.match(line))
         elif _RULE.match(line):
             continue
         elif at + 1 < len(lines) and _RULE.match(lines[at + 1]):
             head = _cells(row.group(1))
         elif clean := _clean(_named(head, _cells(row.group(1)))):
-            yield clean
+            yield clean, False
 
 
 def _cells(row: str) -> list[str]:

@@ -13,7 +13,7 @@ from chatbot.knowledge.local.folder import File
 from chatbot.knowledge.local.matrix import Ids, Matrix, Offsets, Scores
 from chatbot.text import tokens
 
-VERSION = 1  # of what is saved; raise it when cutting or tokens change
+VERSION = 2  # of what is saved; raise it when cutting or tokens change
 
 
 @dataclass(frozen=True, slots=True)

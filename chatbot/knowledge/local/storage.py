@@ -42,7 +42,7 @@ class Storage:
             try:
                 return _load(path)
             except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-                _log.warning("knowledge index unusable", path=str(path), error=str(error))
+                _log.info("knowledge index is made anew", path=str(path), reason=str(error))
                 shutil.rmtree(path, ignore_errors=True)
         return None
 
