@@ -35,8 +35,9 @@ QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 0.3, "token_timeout_s
 
 @asynccontextmanager
 async def pool_of(server: ModelServer, keys: str, **options: Any) -> AsyncIterator[ModelPool]:
+    values = {**QUICK, **options}
     settings = Settings(
-        openai_base_url=server.base_url, openai_api_key=keys, llm_model="m", **QUICK, **options
+        openai_base_url=server.base_url, openai_api_key=keys, llm_model="m", **values
     )
     choice = select_model(settings)
     assert choice is not None
@@ -233,3 +234,17 @@ async def test_the_window_is_that_of_the_settings() -> None:
             await pool.ainvoke("Where is Paris?")
             assert pool.context.budget == 8000
     assert server.seen[0].body["max_tokens"] == 1000
+
+
+async def test_after_a_rest_one_call_tries_and_the_others_wait_for_it() -> None:
+    limited = refuse(429, headers={"Retry-After": "1"})
+    with ModelServer([limited, answer("Paris.", wait=0.3)]) as server:
+        async with pool_of(server, "one", first_token_timeout_seconds=2) as pool:
+            assert (await ask(pool)).kind == "rate_limit"
+            await asyncio.sleep(1)
+            asking = [asyncio.create_task(ask(pool)) for _ in range(3)]
+            await until(lambda: len(server.seen) == 2)
+            await asyncio.sleep(0.1)
+            assert len(server.seen) == 2
+            assert [(await each).answer for each in asking] == ["Paris."] * 3
+    assert len(server.seen) == 4

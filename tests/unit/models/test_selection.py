@@ -7,7 +7,7 @@ import pytest
 
 from chatbot.errors import ConfigurationError
 from chatbot.models.selection import open_model, select_model
-from chatbot.settings import Settings
+from chatbot.settings import PROJECT, Settings
 
 DASHSCOPE = {"dashscope_api_key": "sk-d"}
 OPENAI = {"openai_api_key": "sk-o"}
@@ -204,3 +204,11 @@ def test_what_is_wrong_in_the_file_is_named(text: str, words: str, file: Path) -
 def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(ConfigurationError, match="MODELS_FILE"):
         select_model(settings(models_file=file))
+
+
+def test_the_example_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASHSCOPE_API_KEY", "sk-one,sk-two")
+    choice = select_model(settings(models_file=PROJECT / "examples" / "models.toml"))
+    assert choice is not None
+    assert [each.weight for each in choice.endpoints] == [2, 2, 1]
+    assert choice.endpoints[2].reasoning_opened
