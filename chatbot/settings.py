@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from chatbot.domain import Intent, checked_id
+from chatbot.domain import ANONYMOUS, Intent, checked_id
 from chatbot.errors import ConfigurationError, InputError
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     mongodb_uri: SecretStr | None = None
     mongodb_db: Name = "chatbot"
     mongodb_collection: Name = "chat_history"
+    mongodb_owner: str = ANONYMOUS
     session_ttl_days: Annotated[float, Field(gt=0, le=36500)] = 30
     default_session_id: str = "default"
     history_turns: Annotated[int, Field(ge=0, le=200)] = 20
@@ -104,6 +105,14 @@ class Settings(BaseSettings):
     def _check_session_id(cls, value: str) -> str:
         try:
             return checked_id(value, "session id")
+        except InputError as error:
+            raise ValueError(error.message) from None
+
+    @field_validator("mongodb_owner")
+    @classmethod
+    def _check_user_id(cls, value: str) -> str:
+        try:
+            return checked_id(value, "user id", slash=True)
         except InputError as error:
             raise ValueError(error.message) from None
 

@@ -66,8 +66,8 @@ def adopted(
     writes: list[UpdateOne] = []
     for group, turn in zip(groups, turns, strict=True):
         place = max(_place(turn, last_seq), place + 2)
-        common = {"user_id": user_id, "created_at": now, "kept_at": now}
-        common |= {"version": SCHEMA_VERSION, "turn": turn.id if turn else ""}
+        common = {"user_id": user_id, "kept_at": now, "version": SCHEMA_VERSION}
+        common |= {"turn": turn.id, "created_at": turn.started_at} if turn else {"turn": ""}
         for document in group.documents:
             own = common | {"seq": Int64(place + 1)}
             if turn is not None and document is group.documents[0]:

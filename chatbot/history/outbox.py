@@ -187,19 +187,22 @@ def knows(connection: sqlite3.Connection, key: str, recent: Recent, *, limit: in
     )
 
 
-def remember(
+def remember(  # noqa: PLR0913 - bound with `partial`
     connection: sqlite3.Connection,
     session: Session,
     recent: Recent,
     *,
+    limit: int,
     now: datetime,
     life: timedelta,
 ) -> None:
-    """Keep what MongoDB said of the session in the place of what was kept of it."""
+    """Keep the newest turns that MongoDB holds in the place of those that were kept."""
     rows.open_session(connection, session, now=now, life=life)
+    is_all = len(recent.entries) < limit
+    oldest = 0 if is_all else recent.entries[0].seq
     connection.execute(
-        f"DELETE FROM turns WHERE key = ?1 AND seq <= ?2 AND id NOT IN {PENDING}",  # noqa: S608 - a constant
-        (session.key, recent.last_seq),
+        f"DELETE FROM turns WHERE key = ?1 AND seq BETWEEN ?2 AND ?3 AND id NOT IN {PENDING}",  # noqa: S608 - a constant
+        (session.key, oldest, recent.last_seq),
     )
     waiting = {
         item.entry.turn.id for item in items(connection, session.key, limit=-1) if item.entry

@@ -20,6 +20,7 @@ from chatbot.history import outbox
 from chatbot.history.entries import Entry, Recent, checked_title, clean_turn
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.replay import Primary, Replay
+from chatbot.history.sqlite import LocalFileError
 from chatbot.ports import SessionStore
 
 KEPT_HERE = "The turn is kept on this machine and stored when MongoDB is back."
@@ -48,12 +49,12 @@ class ResilientChatHistory:
         self._replay = Replay(primary, local.file)
 
     async def open(self) -> None:
-        """Open the local file and begin to watch over the primary store.
-
-        Raises:
-            HistoryError: The local file cannot be used. Says what to do.
-        """
-        await self._local.open()
+        """Open the local file, or memory in its place, and begin to watch over the primary."""
+        try:
+            await self._local.open()
+        except LocalFileError as error:
+            _log.warning("%s Until then, nothing outlives this process.", error.message)
+            self._file.use_memory()
         self._replay.open()
 
     async def close(self) -> None:
@@ -90,7 +91,7 @@ class ResilientChatHistory:
                 return self._replay.note(error)
             return ""
         waiting = await self._file.read(outbox.size)
-        return f"{self._replay.away} {waiting} turns wait on this machine until it is back."
+        return f"{self._replay.away} {waiting} changes wait on this machine until it is back."
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
         """See `ChatHistory.load`."""
@@ -205,7 +206,9 @@ class ResilientChatHistory:
             known = partial(outbox.knows, key=session.key, recent=recent, limit=limit)
             if await self._file.read(known):
                 return recent.entries
-            await self._post(partial(outbox.remember, session=session, recent=recent))
+            await self._post(
+                partial(outbox.remember, session=session, recent=recent, limit=limit)
+            )
             waiting = await self._file.read(
                 partial(outbox.items, key=session.key, limit=self._outbox_limit)
             )

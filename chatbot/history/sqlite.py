@@ -113,6 +113,10 @@ class SqliteFile:
         """
         return await self._run(lambda: self._transact("BEGIN IMMEDIATE", work))
 
+    def use_memory(self) -> None:
+        """Keep everything in memory from now on. For a file that could not be opened."""
+        self.path = MEMORY
+
     async def close(self) -> None:
         """Close the file and end its thread. Both begin again if it is used again."""
         if self._thread is not None:

@@ -3,13 +3,9 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_mongodb import MongoDBChatMessageHistory
-from pymongo import MongoClient
 
 from chatbot.domain import Session
 from chatbot.errors import ConfigurationError, HistoryError, InputError
@@ -111,74 +107,6 @@ async def test_the_longest_life_is_one_that_mongodb_takes(
         assert len((await history.load(SESSION, limit=1)).turns) == 1
     indexes = await client[database].chat_history_sessions.index_information()
     assert indexes["last_active_1"]["expireAfterSeconds"] == 2**31 - 1
-
-
-@pytest.fixture
-def langchain(mongod: Mongod, database: str) -> Iterator[Any]:
-    """Open LangChain's own class on a session."""
-    with MongoClient[dict[str, Any]](mongod.uri) as client:
-
-        def opened(session_id: str = "s") -> MongoDBChatMessageHistory:
-            return MongoDBChatMessageHistory(
-                None, session_id, database, "chat_history", client=client
-            )
-
-        yield opened
-
-
-async def test_langchain_reads_our_sessions_in_order(
-    mongod: Mongod, database: str, langchain: Any
-) -> None:
-    async with mongo_history(mongod, database) as history:
-        await history.save(SESSION, turn("1", answer="", status="failed", second=1))
-        await history.save(SESSION, turn("2", answer="第二", second=2))
-        await history.save(SESSION, turn("3", answer="thr", status="stopped", second=3))
-        await history.save(SESSION, turn("1", answer="first", second=1))
-        await history.save(SESSION, turn("3", answer="third", second=3))
-        await history.save(Session(session_id="s", user_id="bob"), turn("4"))
-    assert [(message.type, message.text) for message in langchain().messages] == [
-        ("human", "question 1"),
-        ("ai", "first"),
-        ("human", "question 2"),
-        ("ai", "第二"),
-        ("human", "question 3"),
-        ("ai", "third"),
-    ]
-
-
-async def test_a_collection_that_langchain_wrote_is_read_in_place_and_continued(
-    mongod: Mongod, database: str, langchain: Any
-) -> None:
-    theirs = langchain()
-    for number in range(3):
-        theirs.add_messages([HumanMessage(f"q{number}"), AIMessage(f"a{number}")])
-    theirs.add_message(AIMessage([{"type": "text", "text": "a2, continued"}]))
-    theirs.add_message(HumanMessage("unanswered"))
-    async with mongo_history(mongod, database, owner="alice") as history:
-        session = Session(session_id="s", user_id="alice")
-        loaded = (await history.load(session, limit=9)).turns
-        assert [(t.question, t.answer, t.status) for t in loaded] == [
-            ("q0", "a0", "complete"),
-            ("q1", "a1", "complete"),
-            ("q2", "a2\n\na2, continued", "complete"),
-            ("unanswered", "", "stopped"),
-        ]
-        assert [t.question for t in (await history.load(session, limit=2)).turns] == [
-            "q2",
-            "unanswered",
-        ]
-        assert datetime.now(UTC) - loaded[0].started_at < timedelta(minutes=1)
-        assert (await history.load(SESSION, limit=9)).turns == ()
-        assert (await history.load(Session(session_id="s", user_id="bob"), limit=9)).turns == ()
-        await history.save(session, turn("ours", started_at=datetime.now(UTC)))
-        assert len((await history.load(session, limit=9)).turns) == 5
-    assert [message.text for message in theirs.messages][-3:] == [
-        "unanswered",
-        "question ours",
-        "answer ours",
-    ]
-    # The class makes its own index when it is opened; the order stays.
-    assert next(message.text for message in langchain().messages) == "q0"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from chatbot.domain import Session
+from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
@@ -172,6 +173,63 @@ async def leave_a_turn(path: Path, name: str) -> None:
         await history.save(SESSION, turn(name, second=1))
 
 
+async def test_machines_that_were_cut_off_agree_on_the_order_of_the_start(
+    server: Mongod, tmp_path: Path
+) -> None:
+    begun = datetime.now(UTC) - timedelta(minutes=1)
+
+    def started(number: int) -> Turn:
+        return turn(str(number), started_at=begun + timedelta(seconds=number))
+
+    async with opened(server, tmp_path / "one") as history:
+        await history.save(SESSION, started(0))
+    for name, numbers in (("one", [1, 3, 6]), ("two", [2, 4, 5])):
+        async with ResilientChatHistory(Away(), LocalChatHistory(tmp_path / name)) as cut_off:
+            for number in numbers:
+                await cut_off.save(SESSION, started(number))
+    for name in ("two", "one"):
+        async with opened(server, tmp_path / name) as history:
+            await history.load(SESSION, limit=1)
+    assert await stored(server) == [str(number) for number in range(7)]
+
+
+async def test_a_turn_of_before_a_clear_elsewhere_does_not_come_back(
+    server: Mongod, tmp_path: Path
+) -> None:
+    async with ResilientChatHistory(Away(), LocalChatHistory(tmp_path / "one")) as cut_off:
+        await cut_off.save(SESSION, turn("before", started_at=datetime.now(UTC)))
+    async with opened(server, tmp_path / "two") as history:
+        await history.clear(SESSION)
+    async with opened(server, tmp_path / "one") as history:
+        assert (await history.load(SESSION, limit=9)).turns == ()
+        await history.save(SESSION, turn("after", started_at=datetime.now(UTC)))
+    assert await stored(server) == ["after"]
+
+
+async def test_deeds_during_an_outage_reach_mongodb_in_order(
+    server: Mongod, path: Path
+) -> None:
+    bob = Session(session_id="s", user_id="bob")
+    async with opened(server, path) as history:
+        for session in (SESSION, bob):
+            await history.save(session, turn("0"))
+    async with ResilientChatHistory(Away(), LocalChatHistory(path)) as cut_off:
+        assert await cut_off.rename(SESSION, "one name")
+        await cut_off.clear(SESSION)
+        await cut_off.restore(SESSION, "another name", [turn("a"), turn("b", second=1)])
+        assert [match.turn.id for match in await cut_off.search("alice", "b", limit=9)] == ["b"]
+        assert await cut_off.forget_user("bob") == 1
+        await cut_off.save(bob, turn("1", started_at=datetime.now(UTC)))
+        assert "7 changes" in await cut_off.check()
+    async with opened(server, path):
+        await arrived(server, ["a", "b"])
+        await arrived(server, ["1"], bob)
+    async with mongo_history(server, DATABASE) as mongo:
+        summary = await mongo.summary(SESSION)
+        assert summary is not None
+        assert summary.title == "another name"
+
+
 async def test_a_clear_during_an_outage_reaches_mongodb(server: Mongod, path: Path) -> None:
     other = Session(session_id="other", user_id="alice")
     async with opened(server, path) as history:
@@ -219,7 +277,7 @@ async def test_a_full_outbox_says_so_and_takes_turns_again_later(
                 await history.save(SESSION, turn(str(number), second=number))
             with pytest.raises(HistoryError, match="3 turns wait"):
                 await history.save(SESSION, turn("3", second=3))
-            assert "3 turns wait" in await history.check()
+            assert "3 changes wait" in await history.check()
             await asyncio.to_thread(server.start)
             await recovered(history)
             await arrived(server, ["0", "1", "2"])
@@ -242,6 +300,48 @@ async def test_a_local_file_that_fails_does_not_stop_mongodb(
         loaded = await history.load(SESSION, limit=9)
         assert [turn.id for turn in loaded.turns] == ["0", "1"]
         assert loaded.degraded == ""
+
+
+async def test_a_file_that_cannot_be_made_is_replaced_by_memory(
+    server: Mongod, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    async with opened(server, tmp_path / "file" / "history.sqlite3") as history:
+        assert await history.save(SESSION, turn("0")) == ""
+    async with ResilientChatHistory(
+        Away(), LocalChatHistory(tmp_path / "file" / "history.sqlite3")
+    ) as cut_off:
+        assert "MongoDB" in await cut_off.save(SESSION, turn("1", second=1))
+        assert [turn.id for turn in await cut_off.turns(SESSION)] == ["1"]
+
+
+async def test_a_short_look_forgets_nothing_that_was_kept(server: Mongod, path: Path) -> None:
+    async with opened(server, path) as history:
+        for number in range(5):
+            await history.save(SESSION, turn(str(number), second=number))
+        await history.load(SESSION, limit=9)
+    async with mongo_history(server, DATABASE) as elsewhere:
+        await elsewhere.save(SESSION, turn("5", second=5))
+    async with opened(server, path) as history:
+        await history.load(SESSION, limit=2)
+    async with ResilientChatHistory(Away(), LocalChatHistory(path)) as cut_off:
+        loaded = await cut_off.load(SESSION, limit=9)
+    assert [turn.id for turn in loaded.turns] == [str(number) for number in range(6)]
+
+
+async def test_what_was_cleared_elsewhere_is_not_shown_from_here(
+    server: Mongod, path: Path
+) -> None:
+    async with opened(server, path) as history:
+        await history.save(SESSION, turn("0"))
+    async with mongo_history(server, DATABASE) as elsewhere:
+        await elsewhere.clear(SESSION)
+    async with opened(server, path) as history:
+        assert await history.find(SESSION, "0") is None
+        assert (await history.load(SESSION, limit=2)).turns == ()
+    async with ResilientChatHistory(Away(), LocalChatHistory(path)) as cut_off:
+        assert (await cut_off.load(SESSION, limit=9)).turns == ()
+        assert await cut_off.sessions("alice", limit=9) == ()
 
 
 async def test_without_a_file_an_outage_is_survived_as_long_as_the_process(

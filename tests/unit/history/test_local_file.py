@@ -5,13 +5,16 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from chatbot.domain import Session
 from chatbot.errors import HistoryError
+from chatbot.history.entries import microseconds
 from chatbot.history.local import LocalChatHistory
+from chatbot.history.sqlite import SCHEMA
 from tests.integration.history.stores import turn
 
 SESSION = Session(session_id="s")
@@ -117,7 +120,9 @@ WRITER = """
 import asyncio, sys
 from datetime import UTC, datetime
 from chatbot.domain import Session, Turn
+from chatbot.history.entries import microseconds
 from chatbot.history.local import LocalChatHistory
+from chatbot.history.sqlite import SCHEMA
 
 async def main(path, name):
     async with LocalChatHistory(path) as history:
@@ -145,3 +150,25 @@ async def test_several_processes_share_one_file(tmp_path: Path) -> None:
         mine = [i for i in ids if i.startswith(name)]
         assert mine == [f"{name}-{number}" for number in range(40)]
     assert len(ids) == 120
+
+
+async def test_a_file_of_the_first_version_is_carried_over(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite3"
+    connection = sqlite3.connect(path)
+    for statement in SCHEMA[0]:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 1")
+    connection.execute(
+        "INSERT INTO sessions VALUES ('s', 'anonymous', 's', 'title', 0, ?, 2, 0, NULL)",
+        [microseconds(datetime.now(UTC))],
+    )
+    connection.execute(
+        "INSERT INTO turns VALUES ('s', '1', 2, 0, '瓦尔登湖的风景', '', 'complete', '{}')"
+    )
+    connection.commit()
+    connection.close()
+    async with LocalChatHistory(path) as history:
+        (match,) = await history.search("anonymous", "风景", limit=9)
+        assert match.turn.id == "1"
+        await history.save(SESSION, turn("2"))
+        assert [t.id for t in await history.turns(SESSION)] == ["1", "2"]

@@ -1,0 +1,184 @@
+"""LangChain's classes and this history, each on what the other wrote."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    SystemMessage,
+    message_to_dict,
+)
+from langchain_mongodb import MongoDBChatMessageHistory
+from pymongo import MongoClient
+
+from chatbot.domain import Session
+from chatbot.errors import InputError
+from chatbot.history.connection import Client, open_client
+from chatbot.history.langchain import message_history
+from chatbot.history.local import LocalChatHistory
+from tests.integration.history.stores import mongo_history, turn
+from tests.servers.mongod import Mongod
+
+SESSION = Session(session_id="s")
+ALICE = Session(session_id="s", user_id="alice")
+DATABASE = "langchain"
+NOW = datetime.now(UTC)
+
+Theirs = Callable[..., MongoDBChatMessageHistory]
+
+
+@pytest.fixture
+async def client(mongod: Mongod) -> AsyncIterator[Client]:
+    async with open_client(mongod.uri) as opened:
+        await opened.drop_database(DATABASE)
+        yield opened
+
+
+@pytest.fixture
+def theirs(mongod: Mongod, client: Client) -> Iterator[Theirs]:
+    """Open LangChain's own class on a session."""
+    with MongoClient[dict[str, Any]](mongod.uri) as sync_client:
+
+        def opened(session_id: str = "s") -> MongoDBChatMessageHistory:
+            return MongoDBChatMessageHistory(
+                None, session_id, DATABASE, "chat_history", client=sync_client
+            )
+
+        yield opened
+
+
+def texts(history: MongoDBChatMessageHistory) -> list[str]:
+    return [f"{message.type}: {message.text}" for message in history.messages]
+
+
+async def test_their_class_reads_our_sessions_in_order(mongod: Mongod, theirs: Theirs) -> None:
+    async with mongo_history(mongod, DATABASE) as history:
+        await history.save(SESSION, turn("1", answer="", status="failed", second=1))
+        await history.save(SESSION, turn("2", answer="第二", second=2))
+        await history.save(SESSION, turn("3", answer="thr", status="stopped", second=3))
+        await history.save(SESSION, turn("1", answer="first", second=1))
+        await history.save(SESSION, turn("3", answer="third", second=3))
+        await history.save(Session(session_id="s", user_id="bob"), turn("4"))
+    expected = ["human: question 1", "ai: first", "human: question 2", "ai: 第二"]
+    assert texts(theirs()) == [*expected, "human: question 3", "ai: third"]
+
+
+async def test_a_collection_that_their_class_wrote_is_opened_in_place_and_continued(
+    mongod: Mongod, theirs: Theirs
+) -> None:
+    written = theirs()
+    for number in range(3):
+        written.add_messages([HumanMessage(f"q{number}"), AIMessage(f"a{number}")])
+    written.add_message(AIMessage([{"type": "text", "text": "a2, continued"}]))
+    written.add_messages([SystemMessage("be kind"), HumanMessage("unanswered")])
+    before = texts(written)
+    async with mongo_history(mongod, DATABASE, owner="alice") as history:
+        assert [t.question for t in (await history.load(ALICE, limit=2)).turns] == [
+            "q2",
+            "unanswered",
+        ]
+        loaded = (await history.load(ALICE, limit=9)).turns
+        assert [(t.question, t.answer, t.status) for t in loaded] == [
+            ("q0", "a0", "complete"),
+            ("q1", "a1", "complete"),
+            ("q2", "a2\n\na2, continued", "complete"),
+            ("unanswered", "", "stopped"),
+        ]
+        assert await history.find(ALICE, loaded[0].id) == loaded[0]
+        for other in (SESSION, Session(session_id="s", user_id="bob")):
+            assert (await history.load(other, limit=9)).turns == ()
+        await history.save(ALICE, turn("ours", started_at=datetime.now(UTC)))
+        await history.save(ALICE, loaded[0])
+        assert len(await history.turns(ALICE)) == 5
+        assert len(await history.search("alice", "q1", limit=9)) == 1
+    assert texts(written) == [*before, "human: question ours", "ai: answer ours"]
+    # The class makes its own index when it is opened again; the order stays.
+    assert texts(theirs()) == [*before, "human: question ours", "ai: answer ours"]
+
+
+async def write(client: Client, when: datetime, message: HumanMessage | AIMessage) -> None:
+    """Write as their class does at that moment."""
+    number = ObjectId(ObjectId.from_datetime(when).binary[:4] + ObjectId().binary[4:])
+    history = json.dumps(message_to_dict(message))
+    row = {"_id": number, "SessionId": "s", "History": history}
+    await client[DATABASE].chat_history.insert_one(row)
+
+
+async def test_both_may_go_on_in_turns(mongod: Mongod, client: Client, theirs: Theirs) -> None:
+    async with mongo_history(mongod, DATABASE) as history:
+        for minute, who in enumerate(["theirs", "ours", "theirs", "ours"]):
+            when = NOW - timedelta(minutes=9 - minute)
+            if who == "ours":
+                await history.save(SESSION, turn(str(minute), started_at=when))
+            else:
+                await write(client, when, HumanMessage(f"question {minute}"))
+                await write(client, when, AIMessage(f"answer {minute}"))
+        turns = await history.turns(SESSION)
+        assert [t.question for t in turns] == [f"question {minute}" for minute in range(4)]
+        assert [t.answer for t in turns] == [f"answer {minute}" for minute in range(4)]
+        await history.save(SESSION, turn("last", answer="", started_at=NOW))
+    assert len(texts(theirs())) == 9
+    assert texts(theirs())[::2] == [
+        *(f"human: question {minute}" for minute in range(4)),
+        "human: question last",
+    ]
+
+
+async def test_their_sessions_are_listed_without_being_opened(
+    mongod: Mongod, theirs: Theirs
+) -> None:
+    for name in ("one", "two", "an id with spaces"):
+        theirs(name).add_messages([HumanMessage(f"about {name}"), AIMessage("yes")])
+    async with mongo_history(mongod, DATABASE) as history:
+        assert await history.sessions("anonymous", limit=9) == ()
+        async with asyncio.timeout(10):
+            while len(listed := await history.sessions("anonymous", limit=9)) < 2:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.05)
+        assert {(each.title, each.turns) for each in listed} == {
+            ("about one", 1),
+            ("about two", 1),
+        }
+
+
+async def test_their_session_is_cleared_as_a_whole(mongod: Mongod, theirs: Theirs) -> None:
+    written = theirs()
+    written.add_messages([HumanMessage("q"), AIMessage("a"), HumanMessage("q"), AIMessage("a")])
+    async with mongo_history(mongod, DATABASE) as history:
+        assert await history.clear(SESSION) == 2
+        assert await history.turns(SESSION) == ()
+    assert texts(written) == []
+
+
+async def test_a_session_is_a_history_of_messages_for_langchain() -> None:
+    async with LocalChatHistory(":memory:") as history:
+        await history.save(SESSION, turn("1"))
+        messages = message_history(history, SESSION)
+        await messages.aadd_messages([HumanMessage("q"), SystemMessage("?"), AIMessage("a")])
+        await messages.aadd_messages([HumanMessage("open")])
+        await messages.aadd_messages([AIMessage("and answered")])
+        assert [message.text for message in await messages.aget_messages()] == [
+            *("question 1", "answer 1", "q", "a", "open", "and answered")
+        ]
+        assert {t.status for t in await history.turns(SESSION)} == {"complete"}
+        with pytest.raises(InputError, match="no question"):
+            await messages.aadd_messages([AIMessage("to nothing")])
+        await messages.aclear()
+        assert await messages.aget_messages() == []
+
+
+async def test_a_history_of_messages_serves_other_threads() -> None:
+    async with LocalChatHistory(":memory:") as history:
+        messages = message_history(history, SESSION)
+        await asyncio.to_thread(messages.add_messages, [HumanMessage("q"), AIMessage("a")])
+        found = await asyncio.to_thread(lambda: messages.messages)
+        assert [message.text for message in found] == ["q", "a"]
+        with pytest.raises(InputError, match="aget_messages"):
+            messages.clear()
+        await asyncio.to_thread(messages.clear)
+        assert await history.turns(SESSION) == ()
