@@ -3,6 +3,7 @@
 
 import io
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -167,6 +168,30 @@ def why(
     from serving.cli.sessions import explain_turn
 
     explain_turn(settings, session, turn, as_json=as_json)
+
+
+@app.command()
+def ingest(
+    files: Annotated[list[Path], typer.Argument(help="Files, or folders of files.")],
+    *,
+    dataset: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Where they belong; it is created if missing."),
+    ],
+    assistant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="In RAGFlow: an assistant that shall know them."),
+    ] = None,
+) -> None:
+    """Bring files into the knowledge base and wait until they can be searched.
+
+    Into RAGFlow where it is set, else into a sub-folder of KNOWLEDGE_DIR.
+    """
+    settings = load_settings()
+    from serving.cli.ingest import ingest as run_ingest
+
+    complete = run_ingest(settings, files, dataset=dataset, assistant=assistant)
+    raise typer.Exit(0 if complete else FAILED)
 
 
 @app.command()

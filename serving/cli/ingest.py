@@ -1,0 +1,119 @@
+"""`chatbot ingest`: brings files into the knowledge base and shows how far they are."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from chatbot.errors import ConfigurationError, InputError
+from chatbot.settings import Settings
+from serving.cli.bars import Bars, Step
+from serving.cli.views import open_console
+from serving.cli.words import complain, in_one_line
+
+
+def ingest(
+    settings: Settings, paths: Sequence[Path], *, dataset: str, assistant: str | None
+) -> bool:
+    """Bring the files in and return whether all of them are there.
+
+    Raises:
+        ChatbotError: The knowledge base could not take anything.
+    """
+    remote = settings.ragflow_base_url is not None and settings.ragflow_api_key is not None
+    if assistant is not None and not remote:
+        message = (
+            "RAGFlow is not set: the dataset itself is the assistant, so leave --assistant."
+        )
+        raise InputError(message)
+    files = files_of(paths)
+    console = open_console()
+    if remote:
+        steps = asyncio.run(_into_ragflow(settings, files, dataset, assistant, console))
+    else:
+        steps = asyncio.run(_into_folder(settings, files, dataset))
+    failed = [step for step in steps if step.state == "failed"]
+    for step in failed:
+        complain(f"{in_one_line(step.name)}: {in_one_line(step.message)}")
+    unchanged = sum(step.state == "unchanged" for step in steps)
+    counts = f"{len(steps) - len(failed)} of {len(steps)} files can be searched"
+    console.print(f"{counts}, {unchanged} of them unchanged." if unchanged else f"{counts}.")
+    return not failed
+
+
+def files_of(paths: Sequence[Path]) -> Mapping[str, Path]:
+    """Return the files by name; folders stand for all that is in them.
+
+    Raises:
+        InputError: One is missing, or two have the same name.
+    """
+    found: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            message = f"There is no file {path}."
+            raise InputError(message)
+        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if not each.is_file() or each.name.startswith("."):
+                continue
+            if each.name in found and found[each.name].resolve() != each.resolve():
+                message = f"{found[each.name]} and {each} have the same name: rename one."
+                raise InputError(message)
+            found[each.name] = each
+    if not found:
+        message = "There are no files to bring in."
+        raise InputError(message)
+    return found
+
+
+async def _into_folder(
+    settings: Settings, files: Mapping[str, Path], dataset: str
+) -> Sequence[Step]:
+    from chatbot.knowledge.local.ingest import ingest as ingest_into  # noqa: PLC0415 - heavy
+
+    try:
+        return await ingest_into(
+            files,
+            folder=settings.path(settings.knowledge_dir),
+            dataset=dataset,
+            data_dir=settings.path(settings.chatbot_data_dir),
+        )
+    except OSError as error:
+        message = f"KNOWLEDGE_DIR cannot be written: {error.strerror}."
+        raise ConfigurationError(message) from None
+
+
+async def _into_ragflow(
+    settings: Settings,
+    files: Mapping[str, Path],
+    dataset: str,
+    assistant: str | None,
+    console: Console,
+) -> Sequence[Step]:
+    from chatbot.knowledge.ragflow.creation import (  # noqa: PLC0415 - heavy
+        assistant_over,
+        dataset_named,
+    )
+    from chatbot.knowledge.ragflow.ingest import Ingestion  # noqa: PLC0415
+    from chatbot.knowledge.ragflow.transport import RagflowTransport  # noqa: PLC0415
+
+    assert settings.ragflow_base_url is not None  # noqa: S101 - the caller looked
+    assert settings.ragflow_api_key is not None  # noqa: S101
+    transport = RagflowTransport(
+        settings.ragflow_base_url,
+        settings.ragflow_api_key.get_secret_value(),
+        timeout_seconds=settings.knowledge_timeout_seconds,
+    )
+    try:
+        with Bars(console) as bars:
+            steps = await Ingestion(
+                transport=transport, files=files, dataset=dataset, report=bars.show
+            ).run()
+        if assistant is not None and any(step.state != "failed" for step in steps):
+            made = await assistant_over(
+                transport, assistant, await dataset_named(transport, dataset)
+            )
+            console.print(f"The assistant {in_one_line(made.name)} knows them.")
+        return steps
+    finally:
+        await transport.close()
