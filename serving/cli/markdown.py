@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.markdown import Heading, ImageItem, Markdown, MarkdownElement
 from rich.text import Text
 
 # HTML stays text: a tag in an answer is shown, not swallowed.
@@ -21,16 +21,26 @@ class _PlainHeading(Heading):
         yield self.text
 
 
+class _Address(ImageItem):
+    """An image as its description and address, since a terminal shows none."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield both."""
+        del console, options
+        yield Text.assemble(self.text or "image", f" ({self.destination})", end="")
+
+
 class AnswerMarkdown(Markdown):
     """The Markdown of an answer."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _PlainHeading,
+        "image": _Address,
     }
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, hyperlinks=False)
+        super().__init__(text, code_theme="ansi_dark", hyperlinks=False)
         self.parsed = _PARSER.parse(text)
 
 
@@ -47,14 +57,17 @@ def split_finished(text: str) -> tuple[str, str]:
     return "\n".join(lines[: starts[-1]]), "\n".join(lines[starts[-1] :])
 
 
-def newest_lines(text: str, console: Console, height: int) -> Text:
-    """Return the end of the rendered Markdown, as much as `height` lines hold."""
+def rendered_lines(text: str, console: Console) -> list[Text]:
+    """Return the lines of the rendered Markdown, without the blank ones around it."""
     options = console.options.update(height=None)
-    lines = console.render_lines(AnswerMarkdown(text), options, pad=False)
-    shown = Text(end="")
-    for number, line in enumerate(lines[-height:]):
-        if number:
-            shown.append("\n")
-        for segment in line:
-            shown.append(segment.text, segment.style)
-    return shown
+    lines = [
+        Text.assemble(*((segment.text, segment.style or "") for segment in line))
+        for line in console.render_lines(AnswerMarkdown(text), options, pad=False)
+    ]
+    for line in lines:
+        line.rstrip()
+    while lines and not lines[-1]:
+        lines.pop()
+    while lines and not lines[0]:
+        lines.pop(0)
+    return lines

@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from chatbot.events import Event
-from serving.cli.markdown import AnswerMarkdown, newest_lines, split_finished
+from serving.cli.markdown import rendered_lines, split_finished
 from serving.cli.reply import Reply, source_line
 from serving.cli.words import complain, in_one_line, plain
 
@@ -166,13 +166,15 @@ class LiveView:
             return
         if self._blocks_printed:
             yield Text("")
-        yield newest_lines(self._block, console, max(1, console.height - 2))
+        height = max(1, console.height - 2)
+        yield Text("\n").join(rendered_lines(self._block, console)[-height:])
 
     def _print_block(self, text: str) -> None:
-        if text.strip():
+        lines = rendered_lines(text, self._console)
+        if lines:
             if self._blocks_printed:
-                self._console.print()
-            self._console.print(AnswerMarkdown(text))
+                lines.insert(0, Text(""))
+            self._console.print(Text("\n").join(lines))
             self._blocks_printed += 1
 
 

@@ -5,14 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from serving.cli.markdown import AnswerMarkdown, newest_lines, split_finished
+from serving.cli.markdown import rendered_lines, split_finished
 
 
 def rendered(text: str, width: int = 40) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=False)
-    with console.capture() as capture:
-        console.print(AnswerMarkdown(text))
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    return "\n".join(line.plain for line in rendered_lines(text, console))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +46,10 @@ def test_no_text_is_lost_by_splitting(text: str) -> None:
         pytest.param("<b>x</b> & <script>", "<b>x</b> & <script>", id="tags are shown"),
         pytest.param("<div>\nx\n</div>", "<div> x </div>", id="block of HTML is shown"),
         pytest.param("# Title", "Title", id="heading without a frame"),
+        pytest.param("- a\n- b", " • a\n • b", id="list without blank lines around it"),
+        pytest.param("```\nx  =  1\n```", " x  =  1", id="code"),
+        pytest.param("[text](http://a/b)", "text (http://a/b)", id="link"),
+        pytest.param("![图](http://a/b.png)", "图 (http://a/b.png)", id="image"),
         pytest.param("**bold** `code`", "bold code", id="marks are used"),
         pytest.param(
             "[red]not markup[/red] :smile:", "[red]not markup[/red] :smile:", id="rich"
@@ -61,10 +63,3 @@ def test_markdown_in_a_terminal(text: str, shown: str) -> None:
 def test_chinese_is_two_columns_wide() -> None:
     lines = rendered("瓦尔登湖位于美国马萨诸塞州康科德镇", width=10).splitlines()
     assert [len(line) for line in lines] == [5, 5, 5, 2]
-
-
-def test_only_the_end_of_a_long_block_is_drawn() -> None:
-    console = Console(file=io.StringIO(), width=20)
-    text = "\n".join(f"- item {number}" for number in range(100))
-    shown = newest_lines(text, console, height=3).plain.splitlines()
-    assert [line.strip() for line in shown] == ["• item 97", "• item 98", "• item 99"]

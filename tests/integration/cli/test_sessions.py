@@ -1,0 +1,185 @@
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from chatbot.errors import InputError
+from chatbot.settings import Settings
+from graphs.synchronous import SyncChatbot, open_chatbot_sync
+from serving.cli import sessions
+from serving.cli.archive import export, restore
+from serving.cli.conversation import Conversation
+from serving.cli.slash import obey
+
+WALDEN = "瓦尔登湖在哪里？"
+LEAVE = "How many days of annual leave do I get?"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(chatbot_data_dir=tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def bot(settings: Settings) -> Iterator[SyncChatbot]:
+    with open_chatbot_sync(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def talk(bot: SyncChatbot, request: pytest.FixtureRequest) -> Conversation:
+    """A conversation in a session of the test's own."""
+    console = Console(file=io.StringIO(), width=100)
+    name = request.node.name
+    return Conversation(bot=bot, console=console, session_id=name, choices={})
+
+
+def shown(conversation: Conversation, line: str) -> str:
+    """Return what a line with a slash prints."""
+    with conversation.console.capture() as capture:
+        obey(conversation, line)
+    return capture.get()
+
+
+def test_why_tells_how_the_answer_came_about(talk: Conversation) -> None:
+    talk.ask(WALDEN)
+    found = shown(talk, "/why")
+    assert all(word in found for word in ("knowledge_base", "瓦尔登湖 Walden", "[1]", "0.9"))
+
+
+def test_sources_are_quoted(talk: Conversation) -> None:
+    assert "cites nothing" in shown(talk, "/sources")
+    talk.ask(WALDEN)
+    assert "康科德" in shown(talk, "/sources")
+
+
+def test_regenerated_answer_takes_the_place_of_the_last(talk: Conversation) -> None:
+    talk.ask(WALDEN)
+    first = talk.last_turn()
+    shown(talk, "/regenerate")
+    turns = talk.bot.turns(talk.session_id)
+    assert [turn.question for turn in turns] == [WALDEN]
+    assert turns[0].id != first.id
+
+
+def test_edited_question_takes_the_place_of_the_last(talk: Conversation) -> None:
+    talk.ask(WALDEN)
+    shown(talk, f"/edit {LEAVE}")
+    assert [turn.question for turn in talk.bot.turns(talk.session_id)] == [LEAVE]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        pytest.param("/why", "Nothing was asked", id="why"),
+        pytest.param("/regenerate", "Nothing was asked", id="regenerate"),
+        pytest.param("/edit x", "Nothing was asked", id="edit"),
+        pytest.param("/edit", "Write the other question", id="edit without a question"),
+        pytest.param("/new a b", "session id", id="session of two words"),
+        pytest.param("/assistant nobody", "No assistant", id="unknown assistant"),
+        pytest.param("/assistant e", "Several assistants", id="ambiguous assistant"),
+    ],
+)
+def test_what_cannot_be_done_is_said(bot: SyncChatbot, line: str, words: str) -> None:
+    console = Console(file=io.StringIO())
+    empty = Conversation(bot=bot, console=console, session_id="empty", choices={})
+    with pytest.raises(InputError, match=words):
+        obey(empty, line)
+
+
+def test_chosen_assistant_is_asked_alone(talk: Conversation) -> None:
+    assert "asked" in shown(talk, "/assistant handbook")
+    assert "*" in shown(talk, "/assistant")
+    talk.ask(WALDEN)
+    assert set(talk.reply.metadata["assistants"]) <= {"员工手册 Employee Handbook"}
+    shown(talk, "/assistant all")
+    talk.ask(WALDEN)
+    assert talk.reply.citations
+
+
+def test_sessions_are_switched_by_number_and_name(talk: Conversation) -> None:
+    talk.ask(WALDEN)
+    began_in = talk.session_id
+    shown(talk, "/new other")
+    assert talk.session_id == "other"
+    assert began_in in shown(talk, "/sessions")
+    shown(talk, "/sessions 1")
+    assert talk.session_id == began_in
+    shown(talk, "/sessions somewhere")
+    assert talk.session_id == "somewhere"
+
+
+def test_new_sessions_have_different_names(talk: Conversation) -> None:
+    names = set()
+    for _ in range(3):
+        shown(talk, "/new")
+        names.add(talk.session_id)
+    assert len(names) == 3
+
+
+def test_exported_session_is_the_same_when_read_in_again(
+    settings: Settings, talk: Conversation, tmp_path: Path
+) -> None:
+    talk.ask(WALDEN)
+    export(settings, talk.session_id, tmp_path / "session.json")
+    restore(settings, str(tmp_path / "session.json"), "copy")
+    restore(settings, str(tmp_path / "session.json"), "copy")
+    export(settings, "copy", tmp_path / "copy.json")
+
+    first, second = (
+        json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        for name in ("session.json", "copy.json")
+    )
+    assert second["turns"] == first["turns"]
+    assert first["turns"][0]["record"]["passages"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "cannot be read", id="no file"),
+        pytest.param("# no", "not JSON", id="no JSON"),
+        pytest.param("[]", "not an exported session", id="other JSON"),
+        pytest.param("\udcff", "not JSON", id="no text"),
+    ],
+)
+def test_what_is_no_export_is_refused(
+    settings: Settings, tmp_path: Path, content: str | None, words: str
+) -> None:
+    file = tmp_path / "file.json"
+    if content is not None:
+        file.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=words):
+        restore(settings, str(file), None)
+
+
+def test_commands_on_sessions(
+    settings: Settings, talk: Conversation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(command: Callable[..., None], *arguments: Any, **options: Any) -> str:
+        capsys.readouterr()
+        command(settings, *arguments, **options)
+        return capsys.readouterr().out
+
+    talk.ask(WALDEN)
+    name = talk.session_id
+    sessions.rename_session(settings, name, "湖")
+
+    listed = json.loads(said(sessions.list_sessions, 50, as_json=True))
+    assert {"session_id": name, "title": "湖", "turns": 1}.items() <= listed[0].items()
+    assert "湖" in said(sessions.list_sessions, 50, as_json=False)
+    assert WALDEN in said(sessions.show_session, name, 50, as_json=False)
+    assert name in said(sessions.search_sessions, "瓦尔登湖", 50, as_json=False)
+    turn = json.loads(said(sessions.explain_turn, name, None, as_json=True))
+    assert turn["record"]["intent"] == "knowledge_base"
+    assert turn["id"] in said(sessions.explain_turn, name, turn["id"], as_json=False)
+    with pytest.raises(InputError, match="no such turn"):
+        sessions.explain_turn(settings, name, "unknown", as_json=False)
+    assert said(sessions.clear_session, name) == "1 turn forgotten.\n"
+    assert said(sessions.show_session, name, 50, as_json=False) == ""
+    with pytest.raises(InputError, match="no session"):
+        sessions.rename_session(settings, name, "again")
