@@ -130,6 +130,8 @@ class Completion:
         elif delta is not None:
             raise self.protocol_error(OTHER_SHAPE)
         reason = choice.get("finish_reason")
+        if reason in ("error", "abort"):
+            raise model_error("interrupted", self._endpoint)
         if isinstance(reason, str) and reason not in {"", "null"}:
             self.finish_reason = reason
         self._add_usage(choice.get("usage"))

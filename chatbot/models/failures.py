@@ -13,6 +13,7 @@ from chatbot.errors import ModelError, ModelFailure
 
 LONGEST_RETRY_AFTER = 600.0
 DETAIL_LENGTH = 300
+REDIRECTS = "it redirects to another address, which is not followed"
 
 _SENTENCES: Mapping[ModelFailure, str] = {
     "rate_limit": "accepts no more requests at the moment. Try again in a minute",
@@ -80,7 +81,7 @@ _TOLD_BY_BODY: Mapping[int, frozenset[ModelFailure]] = {
 }
 _CLIENT_ERRORS = HTTPStatus.BAD_REQUEST
 _SERVER_ERRORS = HTTPStatus.INTERNAL_SERVER_ERROR
-_KEY_LIKE = re.compile(r"\b(?:sk|pk|key|bearer)[-_ ]\S{6,}|[\w+/*-]{32,}", re.IGNORECASE)
+_KEY_LIKE = re.compile(r"\b(?:sk|pk|key|bearer)[-_ ]\S{6,}|[A-Za-z0-9_+*-]{32,}", re.IGNORECASE)
 
 
 def model_error(
@@ -102,9 +103,9 @@ def error_of_status(
     """Return the error for a reply with a status other than 200."""
     code, text = _read(body)
     kind = _kind(status, f"{code} {text}")
-    if HTTPStatus.MULTIPLE_CHOICES <= status < _CLIENT_ERRORS:
-        detail = "it redirects to another address, which is not followed"
-        return model_error("protocol", endpoint, detail)
+    if status < _CLIENT_ERRORS:
+        redirects = status >= HTTPStatus.MULTIPLE_CHOICES
+        return model_error("protocol", endpoint, REDIRECTS if redirects else f"HTTP {status}")
     detail = f"{text or code} (HTTP {status})" if text or code else f"HTTP {status}"
     if kind not in {"bad_request", "unsupported"}:
         detail = ""

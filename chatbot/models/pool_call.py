@@ -90,11 +90,12 @@ class PoolCall:
 
     def error(self) -> ModelError:
         """Return why nothing answered, and when the first endpoint is ready again."""
-        seconds, kind = self._rotation.seconds_left(self._able)
+        index, seconds, kind = self._rotation.soonest(self._able)
         if self._failures:
-            error = list(self._failures.values())[-1]
-            if error.kind not in RESTS or error.retry_after is not None:
-                return error
+            last = list(self._failures.values())[-1]
+            if last.kind not in RESTS:
+                return last
+            error = self._failures.get(index, last)
             return ModelError(error.kind, error.message, retry_after=round(seconds, 1))
         message = (
             f"Every language model that is set rests after a failure ({_WORDS[kind]}). "

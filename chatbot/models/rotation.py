@@ -89,16 +89,23 @@ class Rotation:
         self._turns[index].probing = True
 
     def succeeded(self, index: int) -> None:
-        """Note that the endpoint began to answer."""
+        """Note that the endpoint began to answer.
+
+        That ends a rest only where the answer came after it: another call may have met a limit
+        meanwhile.
+        """
         turn = self._turns[index]
+        if turn.rests_until > self._clock() and not turn.probing:
+            return
         turn.probing, turn.error, turn.failed_probes, turn.rests_until = False, None, 0, 0
 
     def failed(self, index: int, error: ModelError) -> None:
         """Note a failure. Unless the request was at fault, the endpoint rests."""
         turn = self._turns[index]
-        turn.probing = False
         if error.kind not in RESTS:
+            self.succeeded(index)
             return
+        turn.probing = False
         turn.failures += 1
         turn.error = error.kind
         seconds = error.retry_after
@@ -116,10 +123,11 @@ class Rotation:
         """Whether one of the allowed endpoints is being tried after its rest."""
         return any(self._turns[index].probing for index in allowed)
 
-    def seconds_left(self, allowed: Collection[int]) -> tuple[float, ModelFailure]:
-        """Return when the first of the allowed endpoints is ready, and why it rests."""
-        soonest = min((self._turns[index] for index in allowed), key=lambda t: t.rests_until)
-        return max(0.0, soonest.rests_until - self._clock()), soonest.error or "server"
+    def soonest(self, allowed: Collection[int]) -> tuple[int, float, ModelFailure]:
+        """Return which allowed endpoint is ready first, in how many seconds, why it rests."""
+        index = min(allowed, key=lambda index: self._turns[index].rests_until)
+        turn = self._turns[index]
+        return index, max(0.0, turn.rests_until - self._clock()), turn.error or "server"
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""

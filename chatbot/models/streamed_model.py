@@ -85,7 +85,7 @@ class StreamedModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in iterate(lambda: self._astream(messages, stop, **kwargs), self.aclose):
+        for chunk in iterate(lambda: self._astream(messages, stop, **kwargs)):
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk

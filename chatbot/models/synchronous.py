@@ -1,7 +1,7 @@
 """Runs an asynchronous stream for a caller without an event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
@@ -9,25 +9,19 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def iterate(
-    start: Callable[[], AsyncIterator[Item]], close: Callable[[], Awaitable[None]]
-) -> Iterator[Item]:
+def iterate(start: Callable[[], AsyncIterator[Item]]) -> Iterator[Item]:
     """Yield the items of a stream that runs in an event loop and a thread of its own.
 
-    Works inside a running event loop as well, which it blocks. `close` is awaited at the end,
-    in the same loop.
+    Works inside a running event loop as well, which it blocks.
     """
     items: SimpleQueue[tuple[Item | None, BaseException | None, bool]] = SimpleQueue()
     stopped: list[bool] = []
 
     async def run() -> None:
-        try:
-            async for item in start():
-                if stopped:
-                    return
-                items.put((item, None, False))
-        finally:
-            await close()
+        async for item in start():
+            if stopped:
+                return
+            items.put((item, None, False))
 
     def work() -> None:
         try:

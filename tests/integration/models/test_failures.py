@@ -93,6 +93,10 @@ def in_stream(error: object, *, before: str = "") -> Script:
             whole({"code": "InvalidApiKey", "message": "Invalid API-key provided."}), "auth",
             "key", id="an error of DashScope with status 200",
         ),
+        pytest.param(refuse(204, body=b""), "protocol", "204", id="204"),
+        pytest.param(
+            frames([delta(finish="abort")]), "interrupted", "broke off", id="an aborted answer"
+        ),
         pytest.param(frames([]), "interrupted", "broke off", id="nothing but the end"),
         pytest.param(frames([], ending="close"), "interrupted", "broke off", id="no byte"),
         pytest.param(
@@ -213,6 +217,11 @@ async def test_what_a_rate_limit_asks_for(
     seen = await ask(refuse(429, headers=headers))
     assert isinstance(seen.error, ModelError)
     assert seen.error.retry_after == seconds
+
+
+async def test_what_an_endpoint_says_stays_readable() -> None:
+    told = "请求的参数有误，请联系管理员确认该模型是否已经部署并检查各项参数设置是否正确。"
+    assert told in str((await ask(refuse(400, told))).error)
 
 
 async def test_no_error_holds_the_key() -> None:

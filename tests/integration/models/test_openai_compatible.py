@@ -197,6 +197,15 @@ async def test_synchronous_calls_inside_a_running_loop(model: OpenAICompatibleMo
     assert model.invoke("Where is Paris?").content == "Paris is the capital."
 
 
+async def test_a_synchronous_call_leaves_other_loops_alone(server: ModelServer) -> None:
+    async with opened(server.base_url) as model:
+        await model.ainvoke("hi")
+        await asyncio.to_thread(model.invoke, "hi")
+        before = server.connections
+        await model.ainvoke("hi")
+        assert server.connections == before
+
+
 def test_one_model_serves_many_event_loops(server: ModelServer) -> None:
     model = OpenAICompatibleModel(model="scripted", base_url=server.base_url)
 

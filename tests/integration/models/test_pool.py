@@ -150,6 +150,18 @@ async def test_where_all_rest_the_call_fails_at_once(
     assert f"in {seconds:g} seconds" in str(second.error)
 
 
+async def test_the_soonest_endpoint_tells_when_to_try_again() -> None:
+    slow = refuse(429, headers={"Retry-After": "60"})
+    soon = refuse(429, headers={"Retry-After": "5"})
+    with ModelServer(by_key({"slow": slow, "soon": soon})) as server:
+        async with pool_of(server, "soon,slow") as pool:
+            error = (await ask(pool)).error
+    assert error is not None
+    assert error.retry_after is not None
+    assert 4 < error.retry_after <= 5
+    assert "in 5 seconds" in str(error)
+
+
 async def test_a_failure_that_passes_is_tried_again() -> None:
     with ModelServer([reset(), refuse(503), answer("Paris.")]) as server:
         async with pool_of(server, "one") as pool:

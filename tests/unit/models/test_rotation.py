@@ -77,7 +77,7 @@ def test_a_failure_rests_its_endpoint(error: ModelError, seconds: float, clock: 
     rotation = Rotation([("a", 1)], clock=clock)
     rotation.choose({0})
     rotation.failed(0, error)
-    assert rotation.seconds_left({0})[0] == seconds
+    assert rotation.soonest({0})[1] == seconds
     if seconds:
         clock.now += seconds - 0.1
         assert rotation.choose({0}) is None
@@ -116,11 +116,38 @@ def test_failed_probes_double_the_rest_up_to_a_minute(clock: Clock) -> None:
     for _ in range(5):
         assert rotation.choose({0}) == 0
         rotation.failed(0, failure("timeout"))
-        rests.append(rotation.seconds_left({0})[0])
+        rests.append(rotation.soonest({0})[1])
         clock.now += rests[-1]
     assert rests == [10, 20, 40, 60, 60]
     rotation.choose({0})
     rotation.succeeded(0)
     rotation.choose({0})
     rotation.failed(0, failure("timeout"))
-    assert rotation.seconds_left({0}) == (10, "timeout")
+    assert rotation.soonest({0}) == (0, 10, "timeout")
+
+
+def test_an_answer_to_an_earlier_call_does_not_end_a_rest(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.choose({0})
+    rotation.failed(0, failure("rate_limit", 30))
+    rotation.succeeded(0)
+    assert rotation.choose({0}) is None
+
+
+def test_a_refused_request_shows_that_the_endpoint_works(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.failed(0, failure("server"))
+    clock.now += 10
+    rotation.choose({0})
+    rotation.failed(0, failure("bad_request"))
+    assert rotation.states()[0].state == "ready"
+
+
+def test_the_endpoint_that_is_ready_first(clock: Clock) -> None:
+    rotation = Rotation([("a", 1), ("b", 1)], clock=clock)
+    for index, seconds in ((0, 60), (1, 5)):
+        rotation.choose({index})
+        rotation.failed(index, failure("rate_limit", seconds))
+    assert rotation.soonest({0, 1}) == (1, 5, "rate_limit")
