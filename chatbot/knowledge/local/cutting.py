@@ -127,7 +127,9 @@ def _plain_blocks(text: str) -> Iterator[_Block]:
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     for at, paragraph in enumerate(paragraphs):
         lines = [line for line in paragraph.split("\n") if line.strip()]
-        if _is_heading(lines[0]) and (len(lines) > 1 or at + 1 < len(paragraphs)):
+        listed = len(lines) > 1 and all(_ITEM.match(line) for line in lines[:2])
+        followed = len(lines) > 1 or at + 1 < len(paragraphs)
+        if followed and not listed and _is_heading(lines[0]):
             first = not outline.path and at == 0
             outline.enter(1 if first else 2, lines.pop(0).strip())
         if lines:

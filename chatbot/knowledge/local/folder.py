@@ -14,6 +14,8 @@ LARGEST = 8 * 2**20  # bytes
 PROFILE = "assistant.toml"
 ROOT = "."  # the id of the assistant that the files directly in the folder form
 
+_ASCII = 0x80
+_MOSTLY = 0.8
 _LARGEST_PROFILE = 64 * 2**10
 _DEEPEST = 24
 
@@ -112,7 +114,7 @@ def _walk(
 
 
 def _inside(path: Path, root: Path) -> bool:
-    return path.resolve(strict=True).is_relative_to(root)
+    return Path(os.path.realpath(path, strict=True)).is_relative_to(root)
 
 
 def read_bytes(folder: Path, file: File) -> bytes:
@@ -134,7 +136,7 @@ def read_bytes(folder: Path, file: File) -> bytes:
 
 
 def decode(content: bytes) -> str:
-    """Return the text: UTF-8, UTF-16 with its mark, or GB18030 as Chinese Windows writes it.
+    """Return the text, in UTF-8, UTF-16 with its mark, or as an older Windows wrote it.
 
     Raises:
         UnreadableError: It is not text, or holds none.
@@ -145,7 +147,9 @@ def decode(content: bytes) -> str:
     if b"\0" in content:
         message = "it is not a text file"
         raise UnreadableError(message)
-    return _checked(content, ("utf-8-sig", "gb18030"))
+    # few bytes beyond ASCII that are no Chinese: accents as Western Windows writes them
+    western = sum(byte < _ASCII for byte in content) > _MOSTLY * len(content)
+    return _checked(content, ("utf-8-sig", "gb18030", *(("cp1252",) if western else ())))
 
 
 def _checked(content: bytes, encodings: tuple[str, ...]) -> str:
