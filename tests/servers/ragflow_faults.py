@@ -96,6 +96,9 @@ FAULTS: Mapping[str, Fault] = {
     "embedding failed": enveloped({"code": 400, "message": "ModelException('embedding')"}),
     "102 without message": enveloped({"code": 102}),
     "102 not found": enveloped({"code": 102, "message": "Chat(nope) not found."}),
+    "no chunk found": enveloped(
+        {"code": 102, "message": "No chunk found! Check the chunk status please!"}
+    ),
     "argument error": enveloped({"code": 101, "message": "invalid orderby field: x"}),
     "success without data": enveloped({"code": 0}),
     "success with null data": enveloped({"code": 0, "data": None, "message": "success"}),

@@ -15,6 +15,7 @@ from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 QUESTION_LENGTH = 4_000
 _MIXED_EMBEDDINGS = "embedding model"
+_EMPTY = "no chunk found"  # older servers, for datasets without a parsed document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +68,8 @@ class Retrieval:
         self, dataset_ids: Sequence[str], model: str, error: RagflowError
     ) -> list[Answer]:
         """Search what is left when RAGFlow refused the call because of single datasets."""
+        if _EMPTY in error.detail.lower():
+            return [Answer()]
         if _MIXED_EMBEDDINGS in error.detail.lower() and len(dataset_ids) > 1:
             return await _together(
                 self._search([each], f"{model} {each}") for each in dataset_ids

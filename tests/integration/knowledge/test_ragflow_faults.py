@@ -103,6 +103,15 @@ async def test_success_without_data_is_an_empty_result(fault: str) -> None:
             assert await knowledge_base.assistants() == []
 
 
+async def test_an_old_server_that_has_parsed_nothing_is_an_empty_result() -> None:
+    with RagflowServer(version="0.22") as server:
+        server.fail("/retrieval", "no chunk found")
+        async with opened(server) as knowledge_base:
+            assistants = await knowledge_base.assistants()
+            findings = await knowledge_base.search(QUESTION, assistants=assistants, limit=5)
+    assert (findings.passages, findings.failures) == ([], {})
+
+
 @pytest.mark.parametrize(
     ("fault", "requests"),
     [
