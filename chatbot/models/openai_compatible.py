@@ -1,5 +1,6 @@
 """Chat models behind any endpoint that speaks OpenAI's chat completions."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ WEB_PAGE = "it is a web page, not a model. The address usually ends with /v1"
 TOO_LONG = "its reply is too long"
 LONGEST_COMPLETION = 64 * 1024 * 1024
 _ONLY_FOR_THE_SDK = ("extra_headers", "extra_query", "timeout", "stream_usage")
+_NO_STREAMING = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +46,7 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
 
     _client: EndpointClient = PrivateAttr()
     _reports_usage: bool = PrivateAttr(default=True)
+    _streams: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
     def validate_environment(self) -> Self:
@@ -69,22 +72,34 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
     ) -> AsyncGenerator[AIMessageChunk]:
         """See `StreamedModel.chunks`. The answer is read as it comes, in one request.
 
-        An endpoint that does not know how to be asked for usage is asked again without.
+        An endpoint that cannot stream, or report usage while it does, is asked once more
+        without: it is known from then on.
         """
         timer = Timer(limits)
-        payload = self._get_request_payload(messages, **options)
-        if not payload["stream"]:
-            timer.whole()
-        try:
-            async for chunk in self._ask(payload, timer):
-                yield chunk
-        except ModelError as error:
-            if "stream_options" not in error.message or "stream_options" not in payload:
-                raise
+        for _ in range(3):
+            payload = self._get_request_payload(messages, **options)
+            if not payload["stream"]:
+                timer.whole()
+            try:
+                async for chunk in self._ask(payload, timer):
+                    yield chunk
+            except ModelError as error:
+                if not self._learn(error, payload):
+                    raise
+            else:
+                return
+
+    def _learn(self, error: ModelError, payload: Mapping[str, Any]) -> bool:
+        """Note what the endpoint cannot do; return whether that is worth another request."""
+        if error.kind not in {"bad_request", "unsupported"} or not payload["stream"]:
+            return False
+        if "stream_options" in error.message and self._reports_usage:
             self._reports_usage = False
-            del payload["stream_options"]
-            async for chunk in self._ask(payload, timer):
-                yield chunk
+            return True
+        if _NO_STREAMING.search(error.message):
+            self._streams = False
+            return True
+        return False
 
     def with_structured_output(
         self,
@@ -118,8 +133,8 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
         for name in _ONLY_FOR_THE_SDK:
             payload.pop(name, None)
         payload |= payload.pop("extra_body", None) or {}
-        payload["stream"] = self.can_stream
-        if self.can_stream and self._reports_usage:
+        payload["stream"] = self.can_stream and self._streams
+        if payload["stream"] and self._reports_usage:
             payload["stream_options"] = {"include_usage": True}
         own = self.openai_api_base in {None, OPENAI_URL}
         if not own and "max_completion_tokens" in payload:

@@ -143,10 +143,16 @@ async def test_structured_output_by_a_tool(model: OpenAICompatibleModel) -> None
     assert await structured.ainvoke("Where is Paris?") == City(name="Paris")
 
 
-async def test_an_endpoint_that_cannot_be_asked_for_usage() -> None:
-    refused = refuse(400, "Unrecognized request argument: stream_options")
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        pytest.param("stream_options", "Unrecognized argument: stream_options", id="usage"),
+        pytest.param("stream", "This model does not support streaming.", id="streaming"),
+    ],
+)
+async def test_an_endpoint_that_can_less_is_asked_for_less(refused: str, message: str) -> None:
     with ModelServer(
-        lambda request: refused if "stream_options" in request.body else answer("Paris.")
+        lambda request: refuse(400, message) if request.body.get(refused) else answer("Paris.")
     ) as server:
         async with opened(server.base_url) as model:
             assert [(await model.ainvoke("Where?")).content for _ in range(2)] == ["Paris."] * 2
