@@ -10,7 +10,7 @@ import threading
 import time
 from types import FrameType
 
-from chatbot.errors import ChatbotError, ConfigurationError
+from chatbot.errors import ChatbotError, ConfigurationError, PromptError
 from chatbot.settings import PROJECT, Settings
 from serving.cli.ports import listen
 from serving.cli.relay import Relay
@@ -24,6 +24,9 @@ POLL_SECONDS = 0.1
 HEALTH_SECONDS = 10
 GRACE_SECONDS = 8
 KILLED_AFTER_SIGNALS = 3
+FAILED = 1
+MISCONFIGURED = 2
+CONFIGURATION_ERRORS = {ConfigurationError.__name__, PromptError.__name__}
 
 
 def dev(port: int) -> int:
@@ -93,6 +96,7 @@ class _Server:
         try:
             if self._wait_until_ready():
                 address = f"http://{HOST}:{self._port}"
+                self._relay.ready = True
                 print(f"The chatbot is at {address} (Ctrl-C stops it)", flush=True)  # noqa: T201
             while not self._ended(1.0):
                 if time.monotonic() > self._kill_at:
@@ -103,9 +107,9 @@ class _Server:
             self._reader.join(1.0)
         if self._signals:
             return 0
-        reason = self._relay.reason_of_failure() or "The server ended by itself."
+        name, reason = self._relay.failure() or ("", "The server ended by itself.")
         complain(f"{reason}\nWhat it wrote is in {self._relay.path}.")
-        return 1
+        return MISCONFIGURED if name in CONFIGURATION_ERRORS else FAILED
 
     def _wait_until_ready(self) -> bool:
         give_up = time.monotonic() + START_SECONDS

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from chatbot.logs import OURS, RENDERERS, one_line, open_log_file, redaction
@@ -23,12 +24,17 @@ _OF_THE_SERVER = (
 
 
 class Relay:
-    """Reads the server's lines, which are JSON records for the most part."""
+    """Reads the server's lines, which are JSON records for the most part.
+
+    The server's own errors are shown only once it is `ready`: until then it ends by them, and
+    `failure` says why.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._redact = redaction(settings)
         self._render = RENDERERS[settings.log_format]
+        self.ready = False
         self._all = settings.log_level == "DEBUG"
         self.path = settings.path(settings.chatbot_data_dir) / "server.log"
         self._file = open_log_file(self.path)
@@ -44,20 +50,24 @@ class Relay:
             if record is None:
                 if self._all:
                     _show(clean)
-            elif self._all or _matters(record):
+            elif self._all or self._matters(record):
                 _show(self._render(None, "", _without_server_fields(record)))
         self._file.close()
 
-    def reason_of_failure(self) -> str:
-        """Return the last words of the server that name a reason, or nothing."""
+    def failure(self) -> tuple[str, str] | None:
+        """Return the name of the last error that the server told, and its reason."""
         for line in reversed(self._last):
             record = _record(line)
             text = str(record.get("exception") or record.get("event", "")) if record else line
             for part in reversed(text.strip().splitlines()):
                 name, colon, reason = part.partition(": ")
                 if colon and name.endswith(("Error", "Exception")) and " " not in name:
-                    return reason
-        return ""
+                    return name.rpartition(".")[2], reason
+        return None
+
+    def _matters(self, record: dict[str, Any]) -> bool:
+        ours = str(record.get("logger", "")).split(".")[0] in OURS
+        return ours or (self.ready and record.get("level") in {"error", "critical"})
 
 
 def _record(line: str) -> dict[str, Any] | None:
@@ -70,11 +80,6 @@ def _record(line: str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _matters(record: dict[str, Any]) -> bool:
-    ours = str(record.get("logger", "")).split(".")[0] in OURS
-    return ours or record.get("level") in {"error", "critical"}
-
-
 def _without_server_fields(record: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value for name, value in record.items() if not name.startswith(_OF_THE_SERVER)
@@ -82,4 +87,6 @@ def _without_server_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(line: Any) -> None:  # noqa: ANN401 - what a renderer of structlog returns
-    print(one_line(str(line)), file=sys.stderr, flush=True)  # noqa: T201
+    # A terminal that is gone must not stop the reading: the server would wait for it.
+    with suppress(OSError):
+        print(one_line(str(line)), file=sys.stderr, flush=True)  # noqa: T201
