@@ -16,6 +16,7 @@ from serving.http.users import CurrentUser
 
 HEARTBEAT_SECONDS = 10.0
 LONGEST_QUESTION = 100_000
+TIMEZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,3}$"
 
 router = APIRouter(tags=["chat"])
 
@@ -29,7 +30,7 @@ def _asked(question: str) -> str:
 
 def _id(value: str) -> str:
     try:
-        return checked_id(value, "session id")
+        return checked_id(value, "id")
     except InputError as error:
         raise ValueError(error.message) from None
 
@@ -58,6 +59,12 @@ class ChatRequest(BaseModel):
     language: Name | None = Field(None, description='The language of the answer: "Chinese".')
     instructions: Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)] | None = Field(
         None, description="A persona, in words."
+    )
+    timezone: Annotated[str, Field(pattern=TIMEZONE, max_length=64)] | None = Field(
+        None, description="The user's time zone, such as Asia/Shanghai."
+    )
+    replaces: Annotated[str, AfterValidator(_id)] | None = Field(
+        None, description="The turn in whose place, and that of all after it, this one stands."
     )
 
 
@@ -97,7 +104,7 @@ async def chat(
     """Answer one question as a stream of events; closing the connection stops the answer."""
     default = request.app.state.settings.default_session_id
     session = Session(session_id=body.session_id or default, user_id=user_id)
-    await running.settled(session)
+    await running.settled(user_id, session.session_id)
     events = bot.stream(
         body.question,
         session_id=session.session_id,
@@ -106,5 +113,7 @@ async def chat(
         route=body.route,
         language=body.language,
         instructions=body.instructions,
+        timezone=body.timezone,
+        replaces=body.replaces,
     )
     return EventStream(running.start(session, events))

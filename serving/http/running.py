@@ -87,9 +87,30 @@ class RunningTurns:
         turn.task.add_done_callback(lambda _: self._turns.discard(turn))
         return turn
 
-    async def settled(self, session: Session) -> None:
-        """Wait until the session's stopped turns are kept, so that whoever reads sees them."""
-        stopping = {t.task for t in self._turns if t.stopping and t.session == session}
+    async def stop(self, user_id: str, session_id: str) -> int:
+        """Stop the session's answers, wait until they are kept, and return how many."""
+        turns = [
+            turn
+            for turn in self._turns
+            if turn.session == Session(session_id=session_id, user_id=user_id)
+        ]
+        for turn in turns:
+            turn.stop()
+        await self.settled(user_id, session_id)
+        return len(turns)
+
+    async def settled(self, user_id: str, session_id: str | None = None) -> None:
+        """Wait until the stopped turns of the session, or of all the user's, are kept.
+
+        So whoever stops an answer and then reads sees what was said.
+        """
+        stopping = {
+            turn.task
+            for turn in self._turns
+            if turn.stopping
+            and turn.session.user_id == user_id
+            and session_id in {None, turn.session.session_id}
+        }
         if stopping:
             await asyncio.wait(stopping, timeout=SETTLE_SECONDS)
 

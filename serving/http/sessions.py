@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from chatbot.domain import Intent, Session, Turn, TurnStatus
+from chatbot.domain import Intent, Turn, TurnStatus
 from serving.http.errors import NotFoundError
 from serving.http.state import Bot, Running
 from serving.http.users import CurrentUser
@@ -56,6 +56,13 @@ class SessionTurns(BaseModel):
     turns: list[TurnItem]
 
 
+class Stopped(BaseModel):
+    """How many answers were stopped; what they had said is kept."""
+
+    session_id: str
+    turns: int
+
+
 class Removed(BaseModel):
     """How many turns were forgotten."""
 
@@ -64,8 +71,11 @@ class Removed(BaseModel):
 
 
 @router.get("")
-async def list_sessions(bot: Bot, user_id: CurrentUser, limit: Limit = 50) -> SessionList:
+async def list_sessions(
+    bot: Bot, running: Running, user_id: CurrentUser, limit: Limit = 50
+) -> SessionList:
     """List the conversations."""
+    await running.settled(user_id)
     found = await bot.sessions(user_id=user_id, limit=limit)
     items = [
         SessionItem(
@@ -84,7 +94,7 @@ async def read_session(
     session_id: str, bot: Bot, running: Running, user_id: CurrentUser, limit: Limit = 100
 ) -> SessionTurns:
     """Read a conversation."""
-    await running.settled(Session(session_id=session_id, user_id=user_id))
+    await running.settled(user_id, session_id)
     turns = await bot.turns(session_id, user_id=user_id, limit=limit)
     if not turns:
         message = "There is no such conversation."
@@ -92,12 +102,19 @@ async def read_session(
     return SessionTurns(session_id=session_id, turns=[_item(turn) for turn in turns])
 
 
+@router.post("/{session_id}/stop")
+async def stop_session(session_id: str, running: Running, user_id: CurrentUser) -> Stopped:
+    """Stop the answer that this process is writing in a conversation."""
+    stopped = await running.stop(user_id, session_id)
+    return Stopped(session_id=session_id, turns=stopped)
+
+
 @router.delete("/{session_id}")
 async def delete_session(
     session_id: str, bot: Bot, running: Running, user_id: CurrentUser
 ) -> Removed:
     """Forget a conversation."""
-    await running.settled(Session(session_id=session_id, user_id=user_id))
+    await running.settled(user_id, session_id)
     return Removed(session_id=session_id, turns=await bot.clear(session_id, user_id=user_id))
 
 

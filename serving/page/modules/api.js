@@ -22,6 +22,9 @@ export async function listSuggestions(language) {
   return (await request(`/api/suggestions?language=${language}`)).suggestions;
 }
 
+/** Stop the answer in a conversation, and wait until what was said is kept. */
+export const stopAnswer = (id) => request(`${sessionAddress(id)}/stop`, { method: "POST" });
+
 /** Return the turns of a conversation; one that nobody has begun has none. */
 export async function readSession(id) {
   try {

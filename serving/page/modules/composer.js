@@ -64,4 +64,4 @@ export class Composer {
 }
 
 /** Enter chooses a word while an input method composes; some browsers tell by the code alone. */
-const composing = (event) => event.isComposing || event.keyCode === 229;
+export const composing = (event) => event.isComposing || event.keyCode === 229;

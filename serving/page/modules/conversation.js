@@ -1,21 +1,25 @@
 // A conversation: its turns on the page, and the answer that is being written.
 
-import { ask, readSession, ServiceError } from "./api.js";
+import { ask, readSession, ServiceError, stopAnswer } from "./api.js";
 import { element } from "./dom.js";
 import { say, words } from "./language.js";
 import { TurnView } from "./turn-view.js";
 
-/** Sends `changed` when an answer begins or ends, and `titled` with the first question. */
+/** Sends `changed` when an answer begins or ends. */
 export class Conversation extends EventTarget {
   #stopping = null;
+  #views = [];
 
   constructor(id) {
     super();
     this.id = id;
     this.title = "";
-    this.turns = 0;
     this.loading = false;
     this.root = element("div", { class: "conversation" });
+  }
+
+  get empty() {
+    return !this.root.childNodes.length && !this.loading;
   }
 
   get busy() {
@@ -28,12 +32,11 @@ export class Conversation extends EventTarget {
     const waiting = setTimeout(() => this.root.append(skeleton()), 200);
     try {
       const turns = await readSession(this.id);
-      this.root.replaceChildren(...turns.map((turn) => TurnView.kept(turn, this.#asker(turn.question)).root));
-      this.turns = turns.length;
+      this.#views = turns.map((turn) => TurnView.kept(turn, this.#actions()));
+      this.root.replaceChildren(...this.#views.map((view) => view.root));
       this.title = turns[0]?.question ?? "";
     } catch (error) {
       this.root.replaceChildren(loadFailure(error, () => this.load()));
-      this.turns = 1;
     } finally {
       clearTimeout(waiting);
       this.loading = false;
@@ -41,19 +44,23 @@ export class Conversation extends EventTarget {
     this.#tell();
   }
 
-  /** Ask a question and show its answer as it comes. */
-  async ask(question, choices = {}) {
+  /** Ask a question and show its answer as it comes; in the place of a view and those after it. */
+  async ask(question, choices = {}, replaced = null) {
     if (this.busy) return;
-    const view = new TurnView(question, this.#asker(question, choices));
+    const view = new TurnView(question, this.#actions(choices));
+    const gone = replaced ? this.#views.splice(this.#views.indexOf(replaced)) : [];
+    for (const each of gone) each.root.remove();
+    this.#views.push(view);
     this.root.append(view.root);
-    this.turns += 1;
-    this.title ||= question;
+    this.title = this.#views[0].question;
     this.#stopping = new AbortController();
     const { signal } = this.#stopping;
     view.begin();
     this.#tell();
+    const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const body = { question, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
     try {
-      await this.#follow(view, { question, session_id: this.id, ...choices }, signal);
+      await this.#follow(view, body, signal);
     } catch (error) {
       if (signal.aborted) view.stop();
       else if (error instanceof ServiceError) view.fail({ message: error.message, retry_after: error.retryAfter });
@@ -63,13 +70,16 @@ export class Conversation extends EventTarget {
       }
     } finally {
       this.#stopping = null;
+      if (view.unanswered) this.#restore(gone, view, replaced);
       this.#tell();
     }
   }
 
   /** Stop the answer that is being written. */
-  stop() {
+  async stop() {
     this.#stopping?.abort();
+    await stopAnswer(this.id).catch(() => {}); // Leaving has stopped it as well, a little later.
+    this.#tell();
   }
 
   async #follow(view, body, signal) {
@@ -80,8 +90,23 @@ export class Conversation extends EventTarget {
     throw new ServiceError({ code: "cut_off", message: say("cutOff") });
   }
 
-  #asker(question, choices = {}) {
-    return (route) => this.ask(question, route ? { ...choices, route } : choices);
+  /** What was to be replaced still counts where nothing came in its place. */
+  #restore(gone, view, replaced) {
+    view.inPlaceOf = replaced;
+    for (const each of gone) view.root.before(each.root);
+    this.#views.splice(-1, 0, ...gone);
+  }
+
+  /** What can be done with a turn. The last one is answered anew in its place, others behind all. */
+  #actions(choices = {}) {
+    const replaceable = (view) => {
+      if (view !== this.#views.at(-1)) return null;
+      return view.inPlaceOf ?? (view.id ? view : null);
+    };
+    return {
+      again: (view, route) => this.ask(view.question, route ? { ...choices, route } : choices, replaceable(view)),
+      edit: (view, question) => this.ask(question, choices, view.id ? view : null),
+    };
   }
 
   #tell() {

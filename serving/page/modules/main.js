@@ -73,8 +73,7 @@ function changed(conversation) {
 /** Bring the page in line with the conversation that is shown. */
 function refresh() {
   composer.busy = shown.busy;
-  const empty = !shown.turns && !shown.loading;
-  const content = empty ? null : shown.root;
+  const content = shown.empty ? null : shown.root;
   if (content && content.parentNode !== scroll) scroll.replaceChildren(content);
   if (!content && !scroll.querySelector(".welcome")) scroll.replaceChildren(welcome(askHere));
   const name = sidebar.titleOf(shown.id) || shown.title;
@@ -83,7 +82,7 @@ function refresh() {
 }
 
 async function removed(id) {
-  running.get(id)?.stop();
+  await running.get(id)?.stop();
   if (shown.id === id) begin();
 }
 

@@ -11,6 +11,7 @@ const DAY = 24 * 60 * 60 * 1000;
 export class Sidebar {
   #sessions = [];
   #current = "";
+  #loads = 0;
 
   constructor(root, { open, begin, removed, running }) {
     Object.assign(this, { open, begin, removed, running });
@@ -36,11 +37,11 @@ export class Sidebar {
 
   /** Read the conversations again. */
   async load() {
-    try {
-      this.#sessions = await listSessions();
-    } catch {
-      return; // What was listed stays; the badge tells about the history.
-    }
+    const order = ++this.#loads;
+    // What was listed stays where it cannot be read; the badge tells about the history.
+    const sessions = await listSessions().catch(() => this.#sessions);
+    if (order !== this.#loads) return; // Asked for again meanwhile: the later answer counts.
+    this.#sessions = sessions;
     this.#draw();
   }
 

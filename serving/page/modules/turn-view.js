@@ -6,9 +6,10 @@ import { degradedNote } from "./degraded.js";
 import { element, icon } from "./dom.js";
 import { say, words } from "./language.js";
 import { copyText, MarkdownView } from "./markdown/view.js";
+import { questionView } from "./question-view.js";
 import { routeLine, stageLine, whyList } from "./turn-way.js";
 
-/** Shows a turn. `askAgain(route?)` asks its question anew. */
+/** Shows a turn. `act.again(view, route?)` asks its question anew, `act.edit(view, text)` another. */
 export class TurnView {
   #answer = "";
   #thoughts = "";
@@ -18,9 +19,11 @@ export class TurnView {
   #open = false;
   #frame = 0;
 
-  constructor(question, askAgain) {
+  constructor(question, act) {
+    this.id = null;
+    this.inPlaceOf = null;
     this.question = question;
-    this.askAgain = askAgain;
+    this.again = (route) => act.again(this, route);
     this.text = new MarkdownView({ chip: (number) => this.#chip(number) });
     this.way = element("div", { class: "way" });
     this.thinking = element("p");
@@ -32,7 +35,7 @@ export class TurnView {
       "article",
       { class: "turn" },
       asked,
-      element("div", { class: "asked" }, element("p", { dir: "auto" }, question)),
+      questionView(question, (text) => act.edit(this, text)),
       answered,
       this.way,
       this.above,
@@ -43,8 +46,9 @@ export class TurnView {
   }
 
   /** Show the turn as the history keeps it. */
-  static kept(turn, askAgain) {
-    const view = new TurnView(turn.question, askAgain);
+  static kept(turn, act) {
+    const view = new TurnView(turn.question, act);
+    view.id = turn.id;
     const { question: original_query, intent, reason, enhanced_query, assistants, degraded } = turn;
     view.#facts = { original_query, intent, reason, enhanced_query, assistants, degraded };
     view.#usage = turn.usage;
@@ -53,6 +57,11 @@ export class TurnView {
     const failure = turn.status === "failed" ? { ...turn.error } : null;
     view.#finish({ stopped: turn.status === "stopped", failure });
     return view;
+  }
+
+  /** Nothing was said: it ended before. */
+  get unanswered() {
+    return !this.#answer;
   }
 
   /** Show that the work has begun. */
@@ -73,13 +82,14 @@ export class TurnView {
         break;
       case "metadata":
         this.#facts = data;
+        this.id = data.turn_id;
         break;
       case "reasoning":
         this.#thoughts += data;
         this.#draw();
         break;
       case "content":
-        if (!this.#answer) this.way.replaceChildren(...routeLine(this.#facts, this.askAgain));
+        if (!this.#answer) this.way.replaceChildren(...routeLine(this.#facts, this.again));
         this.#answer += data;
         this.#draw();
         break;
@@ -134,7 +144,7 @@ export class TurnView {
   #finish({ stopped = false, failure = null } = {}) {
     this.#open = false;
     this.#citations ??= [];
-    this.way.replaceChildren(...routeLine(this.#facts, this.askAgain));
+    this.way.replaceChildren(...routeLine(this.#facts, this.again));
     this.text.show(this.#answer, { anew: true });
     this.#drawThoughts();
     const shown = this.#citations.length ? [sourceList(this.#citations)] : [];
@@ -161,7 +171,7 @@ export class TurnView {
       else this.below.append(whyList(this.#facts, this.#usage));
       why.setAttribute("aria-expanded", String(!present));
     });
-    const again = this.#action("again", () => this.askAgain());
+    const again = this.#action("again", () => this.again());
     return element("div", { class: "actions" }, this.#answer ? copy : null, again, this.#facts.intent ? why : null);
   }
 
@@ -171,7 +181,7 @@ export class TurnView {
 
   #failure({ message, retry_after: seconds }) {
     const told = message ? element("span", {}, message) : words("interrupted");
-    const retry = element("button", { class: "button", type: "button", on: { click: () => this.askAgain() } }, words("tryAgain"));
+    const retry = element("button", { class: "button", type: "button", on: { click: () => this.again() } }, words("tryAgain"));
     if (seconds) countDown(retry, Math.ceil(seconds));
     return element("div", { class: "failure", role: "alert" }, icon("alert"), told, retry);
   }

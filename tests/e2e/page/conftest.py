@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright
@@ -35,6 +36,9 @@ async def browser() -> AsyncIterator[Browser]:
         )
         yield browser
         await browser.close()
+
+
+READER = (Path(__file__).parent / "reader.js").read_text("utf-8")
 
 
 class Visitor:
@@ -88,6 +92,16 @@ class Visitor:
 async def visitor(browser: Browser, service: Service) -> AsyncIterator[Visitor]:
     visitor = Visitor(browser, service)
     yield visitor
-    for context in browser.contexts:
-        await context.close()
+    await visitor.page.context.close()
+    assert visitor.complaints == []
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def reader(browser: Browser, running_service: Service) -> AsyncIterator[Page]:
+    """A page that reads Markdown for tests: `whole(text)`, and `grown(text, steps)`."""
+    visitor = Visitor(browser, running_service)
+    page = await visitor.visit()
+    await page.evaluate(READER)
+    yield page
+    await page.context.close()
     assert visitor.complaints == []

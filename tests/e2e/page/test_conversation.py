@@ -15,6 +15,9 @@ from tests.integration.http.ports import Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+CHAT = "Just chat"
+SEARCH = "Search the knowledge base instead"
+
 
 async def test_conversation_from_a_suggestion_to_a_follow_up(visitor: Visitor) -> None:
     page = await visitor.visit()
@@ -64,6 +67,7 @@ async def test_stop_keeps_what_was_said(visitor: Visitor) -> None:
 
     await expect(page.get_by_text("Stopped. What was said")).to_be_visible()
     await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await expect(page.get_by_role("link", name="leave?")).to_be_visible()
     visitor.service.model.script = _says("A whole one.")
     await visitor.ask("and now?")
     await page.reload()
@@ -134,25 +138,25 @@ async def test_answer_goes_on_while_another_conversation_is_shown(visitor: Visit
 
 
 @pytest.mark.parametrize(
-    ("question", "button", "intent"),
+    ("question", "button", "other", "intent"),
     [
-        pytest.param("leave?", "Just chat", "general_chat", id="chat instead"),
-        pytest.param(
-            "hello", "Search the knowledge base instead", "knowledge_base", id="search instead"
-        ),
+        pytest.param("leave?", CHAT, SEARCH, "general_chat", id="chat instead"),
+        pytest.param("hello", SEARCH, CHAT, "knowledge_base", id="search instead"),
     ],
 )
 async def test_one_click_takes_the_other_route(
-    visitor: Visitor, question: str, button: str, intent: str
+    visitor: Visitor, question: str, button: str, other: str, intent: str
 ) -> None:
     page = await visitor.visit()
     await visitor.ask(question)
     await page.get_by_role("button", name=button).click()
-    await page.locator(".actions").nth(1).wait_for()
+    await expect(page.get_by_role("button", name=other)).to_be_visible()
 
+    await expect(page.locator(".turn")).to_have_count(1)
     (turns,) = visitor.service.history.turns.values()
     assert [turn.question for turn in turns] == [question, question]
     assert turns[1].intent == intent
+    assert turns[1].record["replaces"] == turns[0].id
 
 
 async def test_chosen_assistants_alone_are_asked(visitor: Visitor) -> None:
@@ -172,15 +176,72 @@ async def test_chosen_assistants_alone_are_asked(visitor: Visitor) -> None:
     await expect(page.locator(".way")).to_contain_text("Searched 瓦尔登湖")
 
 
-async def test_answer_is_asked_again_and_copied(visitor: Visitor) -> None:
+async def test_answer_is_copied(visitor: Visitor) -> None:
     page = await visitor.visit()
     await visitor.ask("leave?")
-    await page.get_by_role("button", name="Ask again").click()
-    await page.locator(".actions").nth(1).wait_for()
-    await page.get_by_role("button", name="Copy").first.click()
+    await page.get_by_role("button", name="Copy").click()
 
     await expect(page.get_by_text("Copied")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == "25 days of leave [1]."
+
+
+async def test_last_answer_is_replaced_by_a_new_one(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    visitor.service.model.script = _says("Another answer.")
+    await page.get_by_role("button", name="Answer again").click()
+
+    await expect(page.locator(".prose")).to_have_text("Another answer.")
+    await expect(page.locator(".actions")).to_have_count(1)
+    await page.reload()
+    await expect(page.locator(".prose")).to_have_text("Another answer.")
+
+
+async def test_earlier_question_is_answered_again_behind_the_others(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await visitor.ask("hello")
+    await page.get_by_role("button", name="Answer again").first.click()
+    await page.locator(".actions").nth(2).wait_for()
+
+    asked = await page.locator(".asked").all_inner_texts()
+    assert [text.strip() for text in asked] == ["leave?", "hello", "leave?"]
+
+
+async def test_question_is_edited_in_its_place(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await visitor.ask("hello")
+    await page.locator(".turn").first.hover()
+    await page.get_by_role("button", name="Edit the question").first.click()
+    field = page.get_by_role("textbox", name="Edit the question")
+    await expect(field).to_have_value("leave?")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".turn")).to_have_count(2)
+    await page.get_by_role("button", name="Edit the question").first.click()
+    await field.fill("pay?")
+    await page.keyboard.press("Enter")
+    await page.locator(".actions").wait_for()
+
+    await expect(page.locator(".asked")).to_have_text("pay?")
+    await page.reload()
+    await expect(page.locator(".asked")).to_have_text("pay?")
+
+
+async def test_what_should_be_replaced_stays_where_nothing_takes_its_place(
+    visitor: Visitor,
+) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await page.context.set_offline(offline=True)
+    await page.get_by_role("button", name="Answer again").click()
+    await expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
+    await expect(page.locator(".prose").first).to_contain_text("25 days of leave")
+    await page.context.set_offline(offline=False)
+    visitor.service.model.script = _says("Another answer.")
+    await page.get_by_role("button", name="Try again").click()
+
+    await expect(page.locator(".prose")).to_have_text("Another answer.")
 
 
 async def test_why_gives_the_facts_of_the_answer(visitor: Visitor) -> None:
@@ -209,7 +270,7 @@ async def test_failure_says_what_happened_and_can_be_tried_again(visitor: Visito
     visitor.service.model.script = _says("Now it works.")
     await alert.get_by_role("button", name="Try again", exact=True).click()
 
-    await expect(page.locator(".turn").nth(1).locator(".prose")).to_have_text("Now it works.")
+    await expect(page.locator(".prose")).to_have_text("Now it works.")
 
 
 async def test_service_that_is_gone_is_told_plainly(visitor: Visitor) -> None:
@@ -220,7 +281,7 @@ async def test_service_that_is_gone_is_told_plainly(visitor: Visitor) -> None:
     await page.context.set_offline(offline=False)
     await page.get_by_role("button", name="Try again").click()
 
-    await expect(page.locator(".turn").nth(1)).to_contain_text("25 days of leave")
+    await expect(page.locator(".turn .prose").last).to_contain_text("25 days of leave")
 
 
 async def test_thoughts_are_apart_from_the_answer(visitor: Visitor) -> None:

@@ -89,6 +89,8 @@ def test_assistants_language_and_instructions_reach_the_answer(service: Service)
         pytest.param({"question": "a", "assistants": "Handbook"}, "assistants", id="no list"),
         pytest.param({"question": "a", "assistants": ["a"] * 21}, "assistants", id="too many"),
         pytest.param({"question": "a", "language": "x" * 256}, "language", id="long language"),
+        pytest.param({"question": "a", "timezone": "../x"}, "timezone", id="no time zone"),
+        pytest.param({"question": "a", "replaces": "a b"}, "replaces", id="no turn id"),
         pytest.param([], "body", id="a list"),
         pytest.param(None, "body", id="null"),
     ],
@@ -148,6 +150,16 @@ def test_long_question_with_braces_and_controls_is_answered(service: Service) ->
     assert events[-1]["type"] == "end"
 
 
+def test_turn_takes_the_place_of_another_and_of_all_after_it(service: Service) -> None:
+    first = _first(service.ask("leave?", session_id="s"), "metadata")
+    service.ask("pay?", session_id="s")
+
+    service.ask("sick leave?", session_id="s", replaces=first["turn_id"], timezone="Asia/Tokyo")
+
+    turns = service.client.get("/api/sessions/s").json()["turns"]
+    assert [turn["question"] for turn in turns] == ["sick leave?"]
+
+
 def test_leaving_client_stops_the_answer_and_what_was_said_is_kept(service: Service) -> None:
     said_first = _stall(service, "Half an answer", "the rest")
     service.history.saving_seconds = 0.2
@@ -159,6 +171,22 @@ def test_leaving_client_stops_the_answer_and_what_was_said_is_kept(service: Serv
     assert said_first.is_set()
     assert service.model.closed == ["leave?"]
     assert [(t["answer"], t["status"]) for t in turns] == [("Half an answer", "stopped")]
+
+
+def test_answer_is_stopped_by_its_session(service: Service) -> None:
+    _stall(service, "Half an answer", "the rest")
+
+    with service.client.stream("POST", "/api/chat", json=_body("leave?", "s")) as response:
+        lines = response.iter_lines()
+        assert any("Half an answer" in line for line in lines)
+        other = service.client.post("/api/sessions/other/stop").json()
+        stopped = service.client.post("/api/sessions/s/stop").json()
+        assert list(lines) == [""]
+
+    assert other == {"session_id": "other", "turns": 0}
+    assert stopped == {"session_id": "s", "turns": 1}
+    (turn,) = service.client.get("/api/sessions/s").json()["turns"]
+    assert (turn["answer"], turn["status"]) == ("Half an answer", "stopped")
 
 
 def test_question_after_a_stop_sees_the_stopped_turn(service: Service) -> None:

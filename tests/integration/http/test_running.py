@@ -84,10 +84,12 @@ async def test_settled_waits_for_stopped_turns_of_the_session_alone() -> None:
         await asyncio.sleep(0)
         own.stop()
         other.stop()
-        await running.settled(SESSION)
+        await running.settled(SESSION.user_id, SESSION.session_id)
 
         assert own.task.done()
         assert not other.task.done()
+        await running.settled(SESSION.user_id)
+        assert other.task.done()
 
 
 async def test_chatbot_is_open_as_long_as_the_app_runs() -> None:
