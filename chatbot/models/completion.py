@@ -29,6 +29,7 @@ class Completion:
         self._endpoint = endpoint
         self._secret = secret
         self._tags = ThinkTags(opened=reasoning_opened)
+        self._untagged = "" if reasoning_opened else None  # an answer, if no tag ever comes
         self._calls = CallFragments()
         self._answer = ""
         self._reasoning = ""
@@ -103,6 +104,8 @@ class Completion:
         self._add_split(self._tags.end())
         if self._surrogate:
             self._answer += "\ufffd"
+        if self._untagged and not self._tags.seen and self.finish_reason == "stop":
+            self._answer = self._untagged  # the model did not reason this time
         chunk = self.take() or AIMessageChunk(content="")
         chunk.response_metadata = {"finish_reason": self.finish_reason}
         if self.model_name:
@@ -184,6 +187,8 @@ class Completion:
         answer, reasoning = parts
         self._answer += answer
         self._reasoning += reasoning
+        if self._untagged is not None:
+            self._untagged += reasoning
 
     def _whole(self, text: str) -> str:
         """Join a character that was cut between two frames into its two surrogates."""

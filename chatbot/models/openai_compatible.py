@@ -125,7 +125,8 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
                 timer.progress()
                 yield chunk
         if completion.stray_tags:
-            log.warning("stray_think_tags", endpoint=self._client.name)
+            hint = "where its template holds the opening tag, set reasoning_opened = true"
+            log.warning("stray_think_tags", endpoint=self._client.name, hint=hint)
 
     def _get_request_payload(self, input_: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Return LangChain's request, made fit for endpoints that are not OpenAI's own."""

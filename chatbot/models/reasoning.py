@@ -25,6 +25,7 @@ class ThinkTags:
         self._before = ""  # the last character of the answer so far
         self._trim = opened
         self.stray = 0
+        self.seen = False  # whether there was any tag
 
     def feed(self, text: str) -> tuple[str, str]:
         """Return the parts of `text` that are answer and reasoning, as far as that is known."""
@@ -52,6 +53,7 @@ class ThinkTags:
             self._append(text[position : tag.start()], answer, reasoning)
             position = tag.end()
             closing = bool(tag[1])
+            self.seen = True
             if self._before == "`" and not self._inside:
                 self._append(tag[0], answer, reasoning)
             elif closing is self._inside:

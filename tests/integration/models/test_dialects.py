@@ -254,12 +254,24 @@ async def test_a_whole_completion_gives_the_same_message(
     assert server.seen[0].body["stream"] is can_stream
 
 
-async def test_reasoning_without_its_opening_tag_where_that_is_declared() -> None:
-    sent = [delta("Hm, "), delta("so.\n</think>\n\nParis."), delta(finish="stop")]
+@pytest.mark.parametrize(
+    ("pieces", "finish", "answer", "reasoning"),
+    [
+        pytest.param(["Hm, ", "so.\n</th", "ink>\n\nParis."], "stop", "Paris.",
+                     "Hm, so.\n", id="as declared"),
+        pytest.param(["Par", "is."], "stop", "Paris.", "Paris.", id="no reasoning this time"),
+        pytest.param(["Hm, ", "so"], "length", "", "Hm, so", id="cut while it reasons"),
+        pytest.param(["<think>Hm.</think>Paris."], "stop", "Paris.", "Hm.", id="both tags"),
+    ],
+)  # fmt: skip
+async def test_reasoning_whose_opening_tag_is_declared_to_be_in_the_template(
+    pieces: list[str], finish: str, answer: str, reasoning: str
+) -> None:
+    sent = [*(delta(piece) for piece in pieces), delta(finish=finish)]
     with ModelServer([frames(sent)]) as server:
         async with opened(server.base_url, reasoning_opened=True) as model:
             seen = await watch(model.astream("Where is Paris?"))
-    assert (seen.answer, seen.reasoning) == ("Paris.", "Hm, so.\n")
+    assert (seen.answer, seen.reasoning) == (answer, reasoning)
 
 
 @pytest.mark.parametrize(

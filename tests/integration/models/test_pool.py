@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,8 @@ from tests.servers.model import (
     reset,
 )
 
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {}}}
 QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 0.3, "token_timeout_seconds": 0.3}
 
 
@@ -213,11 +216,10 @@ async def test_cancelling_closes_the_request_and_blames_nobody() -> None:
 
 
 async def test_an_image_for_models_that_see_none_is_refused_before_any_call() -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     with ModelServer([answer("A cat.")]) as server:
         async with pool_of(server, "one") as pool:
             with pytest.raises(ModelError, match="reads images") as caught:
-                await pool.ainvoke([HumanMessage([image])])
+                await pool.ainvoke([HumanMessage([IMAGE])])
     assert (caught.value.kind, len(server.seen)) == ("unsupported", 0)
 
 
@@ -260,3 +262,37 @@ async def test_after_a_rest_one_call_tries_and_the_others_wait_for_it() -> None:
             assert len(server.seen) == 2
             assert [(await each).answer for each in asking] == ["Paris."] * 3
     assert len(server.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "model"),
+    [
+        pytest.param([IMAGE], {}, "with-vision", id="an image"),
+        pytest.param("Where?", {"response_format": FORMAT}, "with-schemas", id="a schema"),
+        pytest.param("Where?", {"tools": [{"type": "function"}]}, "with-tools", id="a tool"),
+    ],
+)
+async def test_a_call_goes_to_an_endpoint_that_can_do_what_it_asks(
+    question: Any, options: dict[str, Any], model: str, tmp_path: Path
+) -> None:
+    with ModelServer([answer("Paris.")]) as server:
+        file = tmp_path / "models.toml"
+        file.write_text(
+            "\n".join(
+                f"[[endpoint]]\nmodel = 'with-{name}'\nbase_url = '{server.base_url}'\n"
+                f"vision = {vision}\njson_schema = {schema}\ntools = {tools}"
+                for name, vision, schema, tools in (
+                    ("nothing", "false", "false", "false"),
+                    ("vision", "true", "false", "false"),
+                    ("schemas", "false", "true", "false"),
+                    ("tools", "false", "false", "true"),
+                )
+            )
+        )
+        settings = Settings(models_file=file)
+        choice = select_model(settings)
+        assert choice is not None
+        async with open_model(choice, settings) as pool:
+            for _ in range(3):
+                await pool.ainvoke([HumanMessage(question)], **options)
+    assert {request.body["model"] for request in server.seen} == {model}
