@@ -4,13 +4,16 @@ import asyncio
 import secrets
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from pymongo.asynchronous.database import AsyncDatabase
 
 from chatbot.bootstrap import open_ports
 from chatbot.domain import Session, Turn
+from chatbot.history import outbox
 from chatbot.history.connection import TASK_SECONDS, deadline, open_client
+from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.settings import Settings
 from serving.cli.doctor.findings import Finding, Note
@@ -19,6 +22,7 @@ from serving.cli.doctor.parts import only
 Database = AsyncDatabase[dict[str, Any]]
 
 PART = "history"
+LOCAL_FILE = "history.sqlite3"
 EXPIRY = "expireAfterSeconds"
 USER = "chatbot-doctor"
 CLOCK_SECONDS = 5.0
@@ -39,7 +43,20 @@ async def examine_history(settings: Settings, note: Note) -> None:
         detail = f"MONGODB_URI is not set: conversations are kept in {folder}."
         note(Finding(PART, "off", detail))
     else:
+        await _count_waiting(settings.path(settings.chatbot_data_dir) / LOCAL_FILE, note)
         await _examine_mongodb(settings, settings.mongodb_uri.get_secret_value(), note)
+
+
+async def _count_waiting(file: Path, note: Note) -> None:
+    """Tell what was kept on this machine while MongoDB was away, and is still here."""
+    if not await asyncio.to_thread(file.exists):
+        return
+    async with LocalChatHistory(file) as local:
+        waiting = await local.file.read(outbox.size)
+    if waiting:
+        detail = f"Changes that wait on this machine for MongoDB: {waiting}."
+        advice = "They are sent when MongoDB is back and the chatbot runs."
+        note(Finding(PART, "warn", detail, advice))
 
 
 async def _examine_mongodb(settings: Settings, uri: str, note: Note) -> None:

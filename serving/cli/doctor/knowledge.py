@@ -1,5 +1,6 @@
 """Examines the knowledge base: what there is, and whether a search works."""
 
+import asyncio
 import time
 
 from chatbot.bootstrap import open_ports
@@ -28,7 +29,18 @@ async def examine_knowledge(settings: Settings, note: Note) -> None:
             detail = f"RAGFlow is not set: the documents in {folder} are searched."
             note(Finding(PART, "off", detail))
             await _tell_skipped(knowledge, note)
-        await _search(knowledge, settings.passages, note, remote=remote)
+        await asyncio.gather(
+            _search(knowledge, settings.passages, note, remote=remote),
+            _examine_datasets(settings, note),
+        )
+
+
+async def _examine_datasets(settings: Settings, note: Note) -> None:
+    address, key = settings.ragflow_base_url, settings.ragflow_api_key
+    if address is not None and key is not None:
+        from serving.cli.doctor.datasets import examine_datasets  # noqa: PLC0415 - heavy
+
+        await examine_datasets(address, key, settings.knowledge_timeout_seconds, note)
 
 
 async def _tell_skipped(knowledge: KnowledgeBase, note: Note) -> None:

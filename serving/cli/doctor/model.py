@@ -48,7 +48,7 @@ async def _examine(endpoint: Endpoint, settings: Settings, note: Note) -> None:
     try:
         async with open_model(ModelChoice(endpoints=(endpoint,)), settings) as model:
             await asyncio.gather(
-                _noted(_stream(model, endpoint.name), endpoint.name, note),
+                _noted(_stream(model, endpoint), endpoint.name, note),
                 _noted(_call_tool(model, endpoint.name), endpoint.name, note),
             )
     except ChatbotError as error:
@@ -62,7 +62,8 @@ async def _noted(examination: Awaitable[Finding], name: str, note: Note) -> None
         note(_failure(name, error))
 
 
-async def _stream(model: BaseChatModel, name: str) -> Finding:
+async def _stream(model: BaseChatModel, endpoint: Endpoint) -> Finding:
+    name = endpoint.name
     began = time.perf_counter()
     first: float | None = None
     whole: AIMessageChunk | None = None
@@ -73,7 +74,8 @@ async def _stream(model: BaseChatModel, name: str) -> Finding:
     if first is None or whole is None or not whole.text.strip():
         return Finding(PART, "fail", f"{name}: the answer was empty.", "Try another model.")
     reasons = " It reasons first." if whole.additional_kwargs.get("reasoning_content") else ""
-    detail = f"{name}: streams, first token after {first * 1000:.0f} ms.{reasons}"
+    able = " Reads images." if "vision" in (endpoint.abilities or ()) else ""
+    detail = f"{name}: streams, first token after {first * 1000:.0f} ms.{reasons}{able}"
     estimated = whole.response_metadata.get("usage_estimated", False)
     if estimated or whole.usage_metadata is None:
         advice = "Tokens are estimated then; the server may have an option to report them."

@@ -1,12 +1,15 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from chatbot.bootstrap import open_ports
+from chatbot.domain import Session, Turn
 from chatbot.settings import Settings
 from serving.cli.doctor.examination import CLOSING_SECONDS, examine_services, load
 from serving.cli.doctor.findings import Finding
@@ -15,6 +18,7 @@ from tests.servers.loopback import Loopback, Reply, Request
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, refuse
 from tests.servers.mongod import Mongod
 from tests.servers.ragflow import KEY, RagflowServer
+from tests.servers.ragflow_knowledge import Chat, Dataset, Document
 
 DEAD = "127.0.0.1:9"
 SECONDS = 8.0
@@ -66,6 +70,43 @@ async def test_ragflow_is_searched(tmp_path: Path) -> None:
         )
         assert states(findings, "knowledge") == {"ok"}
         assert ragflow.asked("/retrieval")
+
+
+async def test_datasets_that_find_nothing_are_named(tmp_path: Path) -> None:
+    chats = [
+        Chat(
+            name="Staff",
+            datasets=[
+                Dataset(name="empty"),
+                Dataset(name="unparsed", documents=[Document(name="a.md", run="UNSTART")]),
+                Dataset(name="good", documents=[Document(name="b.md", chunks=["Leave."])]),
+            ],
+        )
+    ]
+    with RagflowServer(chats) as ragflow:
+        findings = await examined(
+            tmp_path, ragflow_base_url=ragflow.url, ragflow_api_key=SecretStr(KEY)
+        )
+    found = words(findings, "knowledge")
+    assert states(findings, "knowledge") == {"ok", "warn"}
+    assert "Datasets: 3." in found
+    assert "No document of the dataset unparsed is parsed" in found
+    assert "chatbot ingest FILES --dataset empty" in found
+    assert "good" not in found
+
+
+async def test_what_waits_for_mongodb_is_counted(tmp_path: Path) -> None:
+    away = Settings(
+        chatbot_data_dir=tmp_path, mongodb_uri=SecretStr(f"mongodb://{DEAD}"), prompts_dir=None
+    )
+    async with open_ports(away) as ports:
+        turn = Turn(id="t1", question="?", started_at=datetime.now(UTC))
+        await ports.history.save(Session(session_id="s1"), turn)
+    load(away)
+    findings = await examine_services(away, seconds=SECONDS)
+
+    assert "wait on this machine for MongoDB: 1" in words(findings, "history")
+    assert states(findings, "history") == {"warn", "fail"}
 
 
 async def test_wrong_key_of_ragflow_is_told(tmp_path: Path) -> None:
@@ -161,7 +202,7 @@ async def test_every_key_of_a_model_is_examined(tmp_path: Path) -> None:
             {"ragflow_base_url": f"http://{DEAD}"}, "knowledge", "RAGFLOW_API_KEY", id="RAGFlow"
         ),
         pytest.param(
-            {"mongodb_uri": SecretStr("nonsense")}, "history", "MONGODB_URI", id="MongoDB"
+            {"mongodb_uri": SecretStr("http://x")}, "history", "MONGODB_URI", id="MongoDB"
         ),
         pytest.param({"prompts_dir": Path("/no/such")}, "prompts", "PROMPTS_DIR", id="prompts"),
     ],

@@ -1,0 +1,41 @@
+"""Examines the datasets of RAGFlow: those without a parsed document find nothing."""
+
+from pydantic import SecretStr
+
+from chatbot.knowledge.ragflow.fields import Row, number_of, text
+from chatbot.knowledge.ragflow.listing import rows_of_all_pages
+from chatbot.knowledge.ragflow.transport import RagflowTransport
+from chatbot.knowledge.ragflow.wire import PAGE_SIZE
+from serving.cli.doctor.findings import Finding, Note
+from serving.cli.words import in_one_line
+
+PART = "knowledge"
+LISTED = 5
+
+
+async def examine_datasets(address: str, key: SecretStr, seconds: float, note: Note) -> None:
+    """Count the datasets and name the empty ones."""
+    transport = RagflowTransport(address, key.get_secret_value(), timeout_seconds=seconds)
+    try:
+        rows = await rows_of_all_pages(
+            transport,
+            lambda page: lambda: transport.list_datasets(page=page, page_size=PAGE_SIZE),
+            key="datasets",
+        )
+    finally:
+        await transport.close()
+    note(Finding(PART, "ok", f"Datasets: {len(rows)}."))
+    empty = [row for row in rows if not number_of(row.get("chunk_count"))]
+    for row in empty[:LISTED]:
+        note(_empty(row))
+    if len(empty) > LISTED:
+        note(Finding(PART, "warn", f"{len(empty) - LISTED} more datasets find nothing."))
+
+
+def _empty(row: Row) -> Finding:
+    name = in_one_line(text(row.get("name")))
+    if number_of(row.get("document_count")):
+        detail = f"No document of the dataset {name} is parsed: it finds nothing."
+        return Finding(PART, "warn", detail, "Parse its documents in RAGFlow.")
+    detail = f"The dataset {name} has no documents."
+    return Finding(PART, "warn", detail, f"chatbot ingest FILES --dataset {name}")
