@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from chatbot.errors import ModelError
@@ -112,4 +113,12 @@ def window_of(model: str) -> int:
     name = model.lower()
     return next(
         (tokens for pattern, tokens in _WINDOWS if pattern.search(name)), UNKNOWN_WINDOW
+    )
+
+
+def context_of(model: BaseChatModel) -> ContextWindow:
+    """Return the window of a model that has one, else a cautious one."""
+    window = getattr(model, "context", None)
+    return (
+        window if isinstance(window, ContextWindow) else ContextWindow(counter=TokenCounter(""))
     )
