@@ -94,12 +94,19 @@ async def examples() -> list[Example]:
     return found
 
 
-def fit(rows: Sequence[Vector], labels: Sequence[bool], shares: Sequence[float]) -> Vector:
-    """Fit a logistic regression in which both answers weigh the same."""
+def fit(
+    rows: Sequence[Vector],
+    labels: Sequence[bool],
+    shares: Sequence[float],
+    *,
+    balanced: bool = True,
+) -> Vector:
+    """Fit a logistic regression, `balanced` if both answers weigh the same."""
     features, right = np.array(rows), np.array(labels, dtype=float)
     share = np.array(shares)
-    share /= np.where(right > 0, share[right > 0].sum(), share[right == 0].sum())
-    share *= len(rows) / 2
+    if balanced:
+        share /= np.where(right > 0, share[right > 0].sum(), share[right == 0].sum())
+        share *= len(rows) / 2
     penalty = REGULARIZATION * np.diag([*np.ones(features.shape[1] - 1), 1e-6])
     weights = np.zeros(features.shape[1])
     for _ in range(50):

@@ -1,30 +1,19 @@
 """The embedded knowledge base: searches a folder of documents and notices its changes."""
 
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-
-from chatbot.domain import Assistant, Findings, Passage
+from chatbot.domain import Assistant, Findings
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.local.refresh import Snapshot, refresh
+from chatbot.knowledge.local.search import best_passages
 from chatbot.knowledge.local.storage import Storage
-from chatbot.relevance import analysis, features
-from chatbot.terms import Term, terms
-from chatbot.text import language
 
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
-CANDIDATES = 30
-THRESHOLD = 0.15  # a passage of less relevance is not about the question
-
-_PART = 0.5  # how much a part of a word counts when passages are ranked
-_RANK = 5.0  # what being first by BM25 adds to a passage's order
-_LANGUAGE = 1.0  # what being in the question's language adds
 
 
 class LocalKnowledgeBase:
@@ -60,7 +49,7 @@ class LocalKnowledgeBase:
         if assistants and len(failures) == len(assistants):
             raise KnowledgeBaseError("not_found", " ".join(failures.values()))
         chosen = {each.id for each in assistants if each.id in present}
-        passages = await asyncio.to_thread(_search, snapshot, query, chosen, limit)
+        passages = await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
         return Findings(passages=passages, failures=failures)
 
     async def check(self) -> str:
@@ -87,7 +76,8 @@ class LocalKnowledgeBase:
     async def _current(self) -> Snapshot:
         """Return the folder as it is now, or as it was while a change is still indexed."""
         running = self._running
-        if running is None and time.monotonic() - self._checked >= CHECK_SECONDS:
+        due = self._snapshot is None or time.monotonic() - self._checked >= CHECK_SECONDS
+        if running is None and due:
             running = self._running = self._worker.submit(self._refresh)
         if running is not None:
             waiting = asyncio.wrap_future(running)
@@ -102,42 +92,10 @@ class LocalKnowledgeBase:
     def _refresh(self) -> Snapshot:
         try:
             self._snapshot = refresh(self._folder, self._storage, self._snapshot)
+        except KnowledgeBaseError:
+            self._snapshot = None  # what the folder held before is not there any more
+            raise
         finally:
             self._checked = time.monotonic()
             self._running = None
         return self._snapshot
-
-
-def _search(
-    snapshot: Snapshot, query: str, assistants: set[str], limit: int
-) -> tuple[Passage, ...]:
-    """Rank the passages with BM25, then the best of them by how they match the question."""
-    index = snapshot.index
-    question = terms(query)
-    asked_in = language(query)
-    ranks = index.rank(_weighted(question))
-    ranks[~snapshot.belongs_to(assistants)] = 0
-    count = min(CANDIDATES, index.size)
-    best = np.argpartition(-ranks, count - 1)[:count] if count else ()
-    highest = max((ranks[each] for each in best), default=0.0)
-    found = []
-    for number in (int(each) for each in best if ranks[each] > 0):
-        piece = index.piece(number)
-        name = snapshot.document(number).name.rsplit("/", 1)[-1]
-        match = features(question, analysis(piece.text, f"{name}\n{piece.location}"))
-        if match.relevance >= THRESHOLD:
-            order = match.logit + _RANK * float(ranks[number] / highest)
-            order += _LANGUAGE if language(piece.text) == asked_in else 0.0
-            found.append((order, -number, match.relevance))
-    found.sort(reverse=True)
-    return tuple(snapshot.passage(-number, score) for _, number, score in found[:limit])
-
-
-def _weighted(question: Sequence[Term]) -> dict[str, float]:
-    """Return the words to rank by, parts of words with less weight than whole ones."""
-    weights: dict[str, float] = {}
-    for term in question:
-        for word, weight in ((term.text, 1.0), *term.parts):
-            value = math.sqrt(min(term.weight, weight)) * (1 if word == term.text else _PART)
-            weights[word] = max(weights.get(word, 0.0), value)
-    return weights

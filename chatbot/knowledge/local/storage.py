@@ -41,7 +41,7 @@ class Storage:
         for path in self._saved():
             try:
                 return _load(path)
-            except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
                 _log.info("knowledge index is made anew", path=str(path), reason=str(error))
                 shutil.rmtree(path, ignore_errors=True)
         return None
