@@ -79,7 +79,8 @@ class Mongod:
 
     def pause(self) -> None:
         """Let it hang: connections stay open and nothing is answered."""
-        self._signal(signal.SIGSTOP)
+        pid = self._signal(signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)  # until each of its threads has stopped
 
     def resume(self) -> None:
         """Let it go on after `pause`."""
@@ -96,9 +97,10 @@ class Mongod:
         with MongoClient[dict[str, Any]](self.uri) as client:
             return client.admin.command(name, value, **options)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> int:
         assert self._process is not None
         self._process.send_signal(number)
+        return self._process.pid
 
     def _command(self, data: Path) -> Sequence[str]:
         return [

@@ -75,9 +75,9 @@ async def test_an_active_session_keeps_its_first_turn(mongod: Mongod, database: 
 async def test_an_expired_session_begins_anew(
     mongod: Mongod, client: Client, database: str
 ) -> None:
-    async with mongo_history(mongod, database, ttl_days=days(0.5)) as history:
+    async with mongo_history(mongod, database, ttl_days=days(1)) as history:
         await history.save(SESSION, turn("old"))
-        await asyncio.sleep(0.55)
+        await asyncio.sleep(1.05)
         await history.save(SESSION, turn("new", second=1))
         assert [t.id for t in (await history.load(SESSION, limit=9)).turns] == ["new"]
         (summary,) = await history.sessions("anonymous", limit=9)
