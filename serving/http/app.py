@@ -39,7 +39,7 @@ def create_app(
             await asyncio.to_thread(importlib.import_module, "chatbot.bootstrap")
         app.state.settings = known
         app.state.version = await asyncio.to_thread(_version)
-        app.state.page = await asyncio.to_thread(page.load_assets)
+        app.state.page = await asyncio.to_thread(page.load_page)
         async with open_bot(known) as bot, RunningTurns() as running:
             app.state.bot = bot
             app.state.running = running

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.exceptions import HTTPException
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
+INDEX = "index.html"
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -28,36 +29,56 @@ class Asset:
     etag: str
 
 
-def load_assets(folder: Path = FOLDER) -> Mapping[str, Asset]:
-    """Return the page's files by their path below the folder. Reads the disk."""
-    found = (path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
-    return {path.relative_to(folder).as_posix(): _asset(path) for path in sorted(found)}
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """The page's files by their path, and a version that changes with any of them."""
+
+    version: str
+    assets: Mapping[str, Asset]
+
+
+def load_page(folder: Path = FOLDER) -> Page:
+    """Return the page. Reads the disk.
+
+    The page itself names its files below the version: those addresses never change their
+    content, so that a browser asks for each of them once.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
+    bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    version = _digest(*bodies.values())
+    bodies[INDEX] = bodies[INDEX].replace(b'"/page/', f'"/page/{version}/'.encode())
+    return Page(version=version, assets={path: _asset(path, b) for path, b in bodies.items()})
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def index(request: Request) -> Response:
     """Return the page itself."""
-    return _response(request, "index.html")
+    return _response(request, INDEX)
 
 
 @router.api_route("/page/{path:path}", methods=["GET", "HEAD"])
 async def asset(path: str, request: Request) -> Response:
     """Return one of its files."""
+    version, _, versioned = path.partition("/")
+    if version == request.app.state.page.version:
+        return _response(request, versioned, cache="public, max-age=31536000, immutable")
     return _response(request, path)
 
 
-def _asset(path: Path) -> Asset:
-    body = path.read_bytes()
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return Asset(body=body, media_type=MEDIA_TYPES[path.suffix], etag=etag)
+def _asset(path: str, body: bytes) -> Asset:
+    media_type = MEDIA_TYPES[Path(path).suffix]
+    return Asset(body=body, media_type=media_type, etag=f'"{_digest(body)}"')
 
 
-def _response(request: Request, path: str) -> Response:
-    assets: Mapping[str, Asset] = request.app.state.page
-    if (found := assets.get(path)) is None:
+def _digest(*bodies: bytes) -> str:
+    return hashlib.sha256(b"\0".join(bodies)).hexdigest()[:16]
+
+
+def _response(request: Request, path: str, *, cache: str = "no-cache") -> Response:
+    page: Page = request.app.state.page
+    if (found := page.assets.get(path)) is None:
         raise HTTPException(404)
-    # Asked for anew each time and answered by 304: an update is seen at once.
-    headers = {"ETag": found.etag, "Cache-Control": "no-cache"}
+    headers = {"ETag": found.etag, "Cache-Control": cache}
     if found.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(found.body, media_type=found.media_type, headers=headers)

@@ -20,7 +20,7 @@ export class Sidebar {
     const fresh = element("button", { class: "button new", type: "button", on: { click: begin } }, icon("plus"), words("newSession"));
     const close = label(element("button", { class: "quiet open", type: "button", on: { click: hideSidebar } }, icon("close")), "closeSidebar");
     root.append(
-      element("div", { class: "brand" }, element("img", { src: "/page/icon.svg", alt: "" }), words("appName"), close),
+      element("div", { class: "brand" }, element("img", { src: new URL("../icon.svg", import.meta.url), alt: "" }), words("appName"), close),
       fresh,
       this.list,
       element("footer", {}, languageButton(), themeButton()),

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Browser, Page, ViewportSize, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
 
 from tests.integration.http.service import (  # noqa: F401 - fixtures
     Service,
@@ -41,11 +41,34 @@ async def browser() -> AsyncIterator[Browser]:
 READER = (Path(__file__).parent / "reader.js").read_text("utf-8")
 
 
+class Browsers:
+    """One browser per kind of visitor: what it has loaded once is quick the next time."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self._browser = browser
+        self._url = url
+        self._contexts: dict[str, BrowserContext] = {}
+
+    async def like(self, *, language: str, dark: bool, size: ViewportSize) -> BrowserContext:
+        kind = f"{language} {dark} {size}"
+        if kind not in self._contexts:
+            self._contexts[kind] = await self._browser.new_context(
+                base_url=self._url,
+                locale=language,
+                color_scheme="dark" if dark else "light",
+                reduced_motion="reduce",
+                viewport=size,
+                permissions=["clipboard-read", "clipboard-write"],
+            )
+        self._contexts[kind].set_default_timeout(10_000)
+        return self._contexts[kind]
+
+
 class Visitor:
     """Somebody with a browser. At the end the page must have broken no rule of its own."""
 
-    def __init__(self, browser: Browser, service: Service) -> None:
-        self._browser = browser
+    def __init__(self, browsers: Browsers, service: Service) -> None:
+        self._browsers = browsers
         self.service = service
         self.complaints: list[str] = []
         self.page: Page
@@ -58,21 +81,20 @@ class Visitor:
         dark: bool = False,
         size: ViewportSize = DESK,
     ) -> Page:
-        """Open the page in a browser that knows nothing of it yet."""
-        context = await self._browser.new_context(
-            base_url=self.service.url,
-            locale=language,
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-            viewport=size,
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        context.set_default_timeout(10_000)
+        """Open the page in a browser that remembers nothing of it."""
+        context = await self._browsers.like(language=language, dark=dark, size=size)
         self.page = await context.new_page()
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda m: self._hear(m.type, m.text))
         await self.page.goto(path)
         return self.page
+
+    async def leave(self) -> None:
+        """Close the page and forget what it has stored."""
+        await self.page.context.set_offline(offline=False)
+        await self.page.evaluate("localStorage.clear()")
+        await self.page.close()
+        assert self.complaints == []
 
     async def ask(self, question: str, *, wait: bool = True) -> None:
         """Ask, and wait for the whole answer."""
@@ -88,20 +110,23 @@ class Visitor:
             self.complaints.append(text)
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browsers(browser: Browser, running_service: Service) -> Browsers:
+    return Browsers(browser, running_service.url)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visitor(browser: Browser, service: Service) -> AsyncIterator[Visitor]:
-    visitor = Visitor(browser, service)
+async def visitor(browsers: Browsers, service: Service) -> AsyncIterator[Visitor]:
+    visitor = Visitor(browsers, service)
     yield visitor
-    await visitor.page.context.close()
-    assert visitor.complaints == []
+    await visitor.leave()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def reader(browser: Browser, running_service: Service) -> AsyncIterator[Page]:
+async def reader(browsers: Browsers, running_service: Service) -> AsyncIterator[Page]:
     """A page that reads Markdown for tests: `whole(text)`, and `grown(text, steps)`."""
-    visitor = Visitor(browser, running_service)
+    visitor = Visitor(browsers, running_service)
     page = await visitor.visit()
     await page.evaluate(READER)
     yield page
-    await page.context.close()
-    assert visitor.complaints == []
+    await visitor.leave()

@@ -35,7 +35,6 @@ async def test_marks_never_flash_while_the_text_grows(
 
 async def test_what_is_complete_stays_the_same_element(reader: Page) -> None:
     same = await reader.evaluate("""async () => {
-      const { MarkdownView } = await import("/page/modules/markdown/view.js");
       const view = new MarkdownView({ chip: () => null });
       view.show("one\\n\\n- two\\n- three", { open: true });
       const [paragraph, list] = view.root.children;

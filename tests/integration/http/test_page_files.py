@@ -1,10 +1,11 @@
 """The page's files."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from serving.http.page import FOLDER
+from serving.http.page import FOLDER, load_page
 from tests.integration.http.service import Service
 
 
@@ -29,6 +30,27 @@ def test_file_has_its_type_and_is_asked_for_anew(
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["etag"] == response.headers["etag"]
     assert (head.status_code, head.content) == (200, b"")
+
+
+def test_file_that_the_page_names_is_asked_for_once(service: Service) -> None:
+    address = re.findall(r'src="(/page/\w+/modules/main.js)"', service.client.get("/").text)[0]
+    response = service.client.get(address)
+
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert response.content == (FOLDER / "modules" / "main.js").read_bytes()
+    assert service.client.get(f"{address}.js").status_code == 404
+
+
+def test_version_changes_with_any_file(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<script src="/page/a.js"></script>', "utf-8")
+    (tmp_path / "a.js").write_text("1", "utf-8")
+    before = load_page(tmp_path)
+    (tmp_path / "a.js").write_text("2", "utf-8")
+    after = load_page(tmp_path)
+
+    assert before.version != after.version
+    named = f'<script src="/page/{after.version}/a.js"></script>'
+    assert after.assets["index.html"].body.decode() == named
 
 
 @pytest.mark.parametrize(
