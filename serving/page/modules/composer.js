@@ -43,8 +43,9 @@ export class Composer {
     this.#fit();
   }
 
+  /** Take the keyboard, except where one would come up and cover the page. */
   focus() {
-    this.field.focus({ preventScroll: true });
+    if (!matchMedia("(pointer: coarse)").matches) this.field.focus({ preventScroll: true });
   }
 
   #submit(send) {

@@ -8,6 +8,7 @@ import { TurnView } from "./turn-view.js";
 /** Sends `changed` when an answer begins or ends. */
 export class Conversation extends EventTarget {
   #stopping = null;
+  #answering = null;
   #views = [];
 
   constructor(id) {
@@ -53,12 +54,27 @@ export class Conversation extends EventTarget {
     this.#views.push(view);
     this.root.append(view.root);
     this.title = this.#views[0].question;
-    this.#stopping = new AbortController();
-    const { signal } = this.#stopping;
     view.begin();
-    this.#tell();
     const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const body = { question, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
+    this.#stopping = new AbortController();
+    this.#answering = this.#show(view, body, this.#stopping.signal);
+    this.#tell();
+    await this.#answering;
+    this.#stopping = null;
+    if (view.unanswered) this.#restore(gone, view, replaced);
+    this.#tell();
+  }
+
+  /** Stop the answer that is being written. */
+  async stop() {
+    this.#stopping?.abort();
+    await this.#answering;
+    await stopAnswer(this.id).catch(() => {}); // Leaving has stopped it as well, a little later.
+    this.#tell();
+  }
+
+  async #show(view, body, signal) {
     try {
       await this.#follow(view, body, signal);
     } catch (error) {
@@ -68,18 +84,7 @@ export class Conversation extends EventTarget {
         view.fail({ message: say("broken") });
         console.error(error);
       }
-    } finally {
-      this.#stopping = null;
-      if (view.unanswered) this.#restore(gone, view, replaced);
-      this.#tell();
     }
-  }
-
-  /** Stop the answer that is being written. */
-  async stop() {
-    this.#stopping?.abort();
-    await stopAnswer(this.id).catch(() => {}); // Leaving has stopped it as well, a little later.
-    this.#tell();
   }
 
   async #follow(view, body, signal) {
@@ -103,9 +108,14 @@ export class Conversation extends EventTarget {
       if (view !== this.#views.at(-1)) return null;
       return view.inPlaceOf ?? (view.id ? view : null);
     };
+    const after = async (act) => {
+      if (this.busy) await this.stop();
+      act();
+    };
     return {
-      again: (view, route) => this.ask(view.question, route ? { ...choices, route } : choices, replaceable(view)),
-      edit: (view, question) => this.ask(question, choices, view.id ? view : null),
+      again: (view, route) =>
+        after(() => this.ask(view.question, route ? { ...choices, route } : choices, replaceable(view))),
+      edit: (view, question) => after(() => this.ask(question, choices, view.id ? view : null)),
     };
   }
 

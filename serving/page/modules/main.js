@@ -43,6 +43,7 @@ async function open(id, { remember = true } = {}) {
 function begin({ remember = true } = {}) {
   closeCard();
   hideSidebar();
+  if (remember && shown.empty) return composer.focus();
   shown = made(newId());
   sidebar.current = shown.id;
   if (remember) history.pushState({}, "", "/");

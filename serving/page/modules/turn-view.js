@@ -145,7 +145,7 @@ export class TurnView {
     this.#open = false;
     this.#citations ??= [];
     this.way.replaceChildren(...routeLine(this.#facts, this.again));
-    this.text.show(this.#answer, { anew: true });
+    this.text.show(this.#answer, { cited: true });
     this.#drawThoughts();
     const shown = this.#citations.length ? [sourceList(this.#citations)] : [];
     if (stopped) shown.push(element("p", { class: "stopped" }, words("stopped")));

@@ -159,6 +159,21 @@ async def test_one_click_takes_the_other_route(
     assert turns[1].record["replaces"] == turns[0].id
 
 
+async def test_other_route_is_taken_at_once_while_an_answer_is_written(
+    visitor: Visitor,
+) -> None:
+    visitor.service.model.script = _stalls("A long answer")
+    page = await visitor.visit()
+    await visitor.ask("leave?", wait=False)
+    await expect(page.locator(".prose")).to_have_text("A long answer")
+    visitor.service.model.script = _says("A short one.")
+    await page.get_by_role("button", name=CHAT).click()
+
+    await expect(page.locator(".prose")).to_have_text("A short one.")
+    (turns,) = visitor.service.history.turns.values()
+    assert [turn.status for turn in turns] == ["stopped", "complete"]
+
+
 async def test_chosen_assistants_alone_are_asked(visitor: Visitor) -> None:
     visitor.service.knowledge.known = [
         Assistant(id="a1", name="Handbook", description="Leave."),

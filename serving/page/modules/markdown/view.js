@@ -6,6 +6,7 @@ import { readBlocks } from "./blocks.js";
 import { readInline } from "./inline.js";
 import { keepTogether } from "./together.js";
 
+const CITATION = /\[\d/;
 const MARKS = { strong: "strong", stress: "em", gone: "s" };
 
 /** The text of an answer. `chip` makes the element of a citation from its number, or nothing. */
@@ -16,13 +17,13 @@ export class MarkdownView {
     this.shown = [];
   }
 
-  /** Show `text`. While `open` it goes on; `anew` draws all of it again. */
-  show(text, { open = false, anew = false } = {}) {
+  /** Show `text`. While `open` it goes on; with `cited`, what the citations are is known now. */
+  show(text, { open = false, cited = false } = {}) {
     const blocks = readBlocks(text, { open });
     const last = blocks.length - 1;
     for (const [index, block] of blocks.entries()) {
       const growing = open && index === last;
-      const before = anew ? null : this.shown[index];
+      const before = cited && CITATION.test(block.source) ? null : this.shown[index];
       const same = before?.source === block.source && !before.growing && !growing;
       if (!same) this.#draw(index, this.#block(block, growing), before?.type === block.type);
       this.shown[index] = { source: block.source, type: block.type, growing };
