@@ -75,17 +75,17 @@ class LocalKnowledgeBase:
 
     async def _current(self) -> Snapshot:
         """Return the folder as it is now, or as it was while a change is still indexed."""
-        running = self._running
         due = self._snapshot is None or time.monotonic() - self._checked >= CHECK_SECONDS
-        if running is None and due:
-            running = self._running = self._worker.submit(self._refresh)
-        if running is not None:
-            waiting = asyncio.wrap_future(running)
+        if due and (self._running is None or self._running.done()):
+            self._running = self._worker.submit(self._refresh)
+        if self._running is not None and (due or not self._running.done()):
+            waiting = asyncio.wrap_future(self._running)
+            waiting.add_done_callback(_retrieved)
             patience = None if self._snapshot is None else PATIENCE_SECONDS
             # not cancelled with the turn that waits: others wait for it too
             await asyncio.wait({waiting}, timeout=patience)
             if waiting.done():
-                waiting.result()
+                return waiting.result()
         assert self._snapshot is not None  # noqa: S101 - the first refresh was waited for
         return self._snapshot
 
@@ -97,5 +97,10 @@ class LocalKnowledgeBase:
             raise
         finally:
             self._checked = time.monotonic()
-            self._running = None
         return self._snapshot
+
+
+def _retrieved(waiting: asyncio.Future[Snapshot]) -> None:
+    """Take note of a failure that nobody waited for any more: the next search meets it again."""
+    if not waiting.cancelled():
+        waiting.exception()

@@ -13,7 +13,7 @@ from chatbot.terms import Term, terms
 from chatbot.text import language
 
 CANDIDATES = 30  # how many of the best by BM25 are looked at
-THRESHOLD = 0.18  # a passage of less relevance is not about the question
+THRESHOLD = 0.14  # a passage of less relevance is not about the question
 
 _PART = 0.5  # how much a part of a word counts for BM25
 _RANK = 5.0  # what being first by BM25 adds to a passage's order
