@@ -9,6 +9,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from chatbot.models.written_calls import decode_arguments, written_calls
 
+LONGEST_WATCHED = 20_000  # characters of arguments that are read while they come
+
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -103,6 +105,8 @@ class _Growing:
     def add(self, fragment: str) -> None:
         """Take more of the arguments and note which members it completes."""
         self.arguments += fragment
+        if len(self.arguments) > LONGEST_WATCHED:
+            return
         if not self._position:
             start = self.arguments.find("{")
             if start < 0 or self.arguments[:start].strip():

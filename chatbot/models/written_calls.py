@@ -14,8 +14,6 @@ _DECODER = json.JSONDecoder(strict=False)
 _TAGGED = re.compile(r"<tool_?calls?>(.*?)(?:</tool_?calls?>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _MARKED = re.compile(r"(?:\[TOOL_CALLS\]|<\|python_tag\|>)(.*)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)>(.*?)</parameter>", re.DOTALL)
 
 
 def written_calls(text: str, names: Collection[str]) -> list[tuple[str, object]]:
@@ -90,19 +88,28 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _calls(block: str) -> Iterator[tuple[str, object]]:
-    if functions := _FUNCTION.findall(block):
-        for name, body in functions:
-            yield name, {key: _plain(value) for key, value in _PARAMETER.findall(body)}
+    if "<function=" in block:
+        for function, body in _elements(block, "function"):
+            parameters = _elements(body, "parameter")
+            yield function, {key: _plain(text) for key, text in parameters}
         return
     value = _decode(block)
     for item in value if isinstance(value, list) else [value]:
         if not isinstance(item, dict):
             continue
-        function = item.get("function")
-        held = function if isinstance(function, dict) else item
-        name = held.get("name") or held.get("tool") or (function if held is item else None)
+        inner = item.get("function")
+        held = inner if isinstance(inner, dict) else item
+        name = held.get("name") or held.get("tool") or (inner if held is item else None)
         if isinstance(name, str):
             yield name, held.get("arguments", held.get("parameters", held.get("args")))
+
+
+def _elements(text: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield name and content of each `<kind=name>` in the text, which may lack its end."""
+    for part in text.split(f"<{kind}=")[1:]:
+        name, opened, content = part.partition(">")
+        if opened:
+            yield name.strip(), content.partition(f"</{kind}>")[0]
 
 
 def _plain(value: str) -> object:

@@ -1,6 +1,7 @@
 """Tool calls in every form in which models write them."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -183,3 +184,32 @@ def test_arguments_in_fragments_are_the_arguments(arguments: dict[str, Any], cut
 def test_any_text_is_read(text: str) -> None:
     for call in parse_tool_calls(AIMessage(content=text), NAMES):
         assert call.name in NAMES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "<tool_call><function=knowledge_base>" + "<parameter=a>" * 8000, id="open"
+        ),
+        pytest.param("knowledge_base" + "<function=" * 20_000, id="no names"),
+        pytest.param("knowledge_base" + "<tool_call>" * 20_000, id="tags"),
+        pytest.param("knowledge_base ```json\n" * 10_000, id="fences"),
+        pytest.param("knowledge_base {" * 20_000, id="braces"),
+        pytest.param(CALL * 5000, id="many calls"),
+    ],
+)
+def test_long_texts_are_read_in_no_time(text: str) -> None:
+    started = time.process_time()
+    parse_tool_calls(AIMessage(content=text), NAMES)
+    assert time.process_time() - started < 2
+
+
+def test_long_arguments_are_read_in_no_time() -> None:
+    text = json.dumps({"question": "why, " * 8_000})
+    reader = ToolCallReader(NAMES)
+    started = time.process_time()
+    for at in range(0, len(text), 5):
+        reader.feed(chunk(text[at : at + 5], name=None if at else "knowledge_base"))
+    assert reader.calls()[0].arguments == json.loads(text)
+    assert time.process_time() - started < 8
