@@ -39,6 +39,11 @@ def address_of(bound: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def is_local(bound: socket.socket) -> bool:
+    """Return whether only this machine can reach the socket."""
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
+
+
 def _reason(error: OSError, host: str, port: int, instead: str) -> str:
     if isinstance(error, PermissionError):
         return f"Port {port} needs more rights than this user has. Choose another: {instead}"

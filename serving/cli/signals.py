@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 # A closed terminal sends SIGHUP, which Windows does not have.
@@ -21,12 +21,14 @@ def ended_by_signals() -> Iterator[None]:
     loop = asyncio.get_running_loop()
     if task is not None:
         for number in ENDING:
-            loop.add_signal_handler(number, task.cancel)
+            with suppress(NotImplementedError):  # not in every system's event loop
+                loop.add_signal_handler(number, task.cancel)
     try:
         yield
     finally:
         for number in ENDING:
-            loop.remove_signal_handler(number)
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
 
 
 def exit_on_signals() -> None:

@@ -3,17 +3,27 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
 import pytest
 
+from chatbot.domain import Turn
+from chatbot.settings import Settings
+from graphs.synchronous import open_chatbot_sync
 from tests.integration.cli.terminal import SECONDS, Terminal, environment, run
 from tests.servers.model import ModelServer, answer, refuse
 
 LONG = [f"word{number} " for number in range(200)]
 LEAVE = "\x04"
 STOP = "\x03"
+
+
+def kept(data_dir: Path) -> Sequence[Turn]:
+    """Return what the history has of the default session."""
+    with open_chatbot_sync(Settings(chatbot_data_dir=data_dir)) as bot:
+        return bot.turns("default")
 
 
 def test_question_in_a_pipe_gets_plain_text_and_sources(tmp_path: Path) -> None:
@@ -67,11 +77,10 @@ def test_conversation_in_a_terminal(tmp_path: Path) -> None:
     assert model.seen[-1].question == "another\nquestion"
     assert model.abandoned == 1
 
-    shown = run(tmp_path, "sessions", "show", "default", "--json")
-    first, then = json.loads(shown.out)
-    assert (first["status"], then["status"]) == ("stopped", "complete")
-    assert first["answer"].startswith("word0 word1 word2")
-    assert "word199" not in first["answer"]
+    first, then = kept(tmp_path)
+    assert (first.status, then.status) == ("stopped", "complete")
+    assert first.answer.startswith("word0 word1 word2")
+    assert "word199" not in first.answer
 
 
 def test_conversation_in_a_pipe(tmp_path: Path) -> None:
@@ -115,10 +124,9 @@ def test_interrupted_answer_is_kept(tmp_path: Path) -> None:
     assert "word199" not in out
     assert err == ""
 
-    shown = run(tmp_path, "sessions", "show", "default", "--json")
-    (turn,) = json.loads(shown.out)
-    assert turn["status"] == "stopped"
-    assert turn["answer"].startswith("word0 ")
+    (turn,) = kept(tmp_path)
+    assert turn.status == "stopped"
+    assert turn.answer.startswith("word0 ")
 
 
 def server_of(launcher: subprocess.Popen[str]) -> int:

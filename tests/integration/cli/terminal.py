@@ -1,5 +1,6 @@
 """The `chatbot` command in a process of its own, with or without a terminal."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -68,6 +69,8 @@ class Terminal:
         self._arguments = arguments
         self._environment = environment(data_dir, settings)
         self.raw = ""
+        self._seen = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def __enter__(self) -> Self:
         self._master, slave = pty.openpty()
@@ -99,22 +102,22 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def until(self, words: str) -> str:
-        """Return what was shown from now on, without codes, up to and with `words`."""
-        shown = ""
+        """Return what was shown since the last call, without codes, up to and with `words`."""
         give_up = time.monotonic() + SECONDS
-        while words not in shown:
+        while words not in (shown := _CODES.sub("", self.raw)[self._seen :]):
             ready, _, _ = select.select([self._master], [], [], 1.0)
             try:
-                data = os.read(self._master, 65536).decode(errors="replace") if ready else ""
+                data = os.read(self._master, 65536) if ready else b""
             except OSError:  # the program has left
-                data = ""
                 give_up = 0
-            self.raw += data
-            shown += _CODES.sub("", data)
-            if words not in shown and time.monotonic() > give_up:
+                data = b""
+            self.raw += self._decoder.decode(data)
+            if not data and time.monotonic() > give_up:
                 message = f"{words!r} was not shown, but:\n{shown}"
                 raise AssertionError(message)
-        return shown
+        found = shown[: shown.index(words) + len(words)]
+        self._seen += len(found)
+        return found
 
     def code(self) -> int:
         """Return the exit code, once the program has left."""

@@ -54,12 +54,10 @@ def test_address_that_others_reach_needs_consent(tmp_path: Path) -> None:
             id="address, which is not repeated",
         ),
         pytest.param(["ask", ""], {}, ["no question"], id="no question"),
-        pytest.param(["ask"], {}, ["Missing argument"], id="no argument"),
         pytest.param(["ask", "?", "--route", "both"], {}, ["general_chat"], id="unknown route"),
         pytest.param(
             ["chat", "--session", "a b"], {}, ["session id"], id="session of two words"
         ),
-        pytest.param(["nonsense"], {}, ["No such command"], id="unknown command"),
     ],
 )
 def test_misuse(
@@ -86,9 +84,7 @@ def test_wrong_value_is_named_with_the_file_it_stands_in(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param([], id="none"),
         pytest.param(["--help"], id="of all"),
-        pytest.param(["ask", "--help"], id="of a command"),
         pytest.param(["sessions", "--help"], id="of a group"),
     ],
 )

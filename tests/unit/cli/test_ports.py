@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from chatbot.errors import ConfigurationError
-from serving.cli.ports import address_of, listen
+from serving.cli.ports import address_of, is_local, listen
 
 
 def test_free_port_is_listened_on() -> None:
@@ -44,3 +44,12 @@ def test_unusable_address_is_named(host: str, words: str) -> None:
 def test_address_of_all_interfaces_is_one_that_opens() -> None:
     with listen("0.0.0.0", 0, "…") as bound:  # noqa: S104 - bound, never served
         assert address_of(bound).startswith("http://127.0.0.1:")
+        assert not is_local(bound)
+
+
+@pytest.mark.parametrize(
+    "host", [pytest.param("127.0.0.1", id="number"), pytest.param("localhost", id="name")]
+)
+def test_address_of_this_machine_alone(host: str) -> None:
+    with listen(host, 0, "…") as bound:
+        assert is_local(bound)
