@@ -12,6 +12,8 @@ from chatbot.errors import ConfigurationError
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.resilient import ResilientLeases
 from chatbot.leases.sweeping import Sweeper
+from chatbot.models.image_store import ImageStore
+from chatbot.models.images import ImagePolicy
 from chatbot.models.selection import open_model, select_model
 from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports, SessionLeases
 from chatbot.prompts import Prompts
@@ -19,6 +21,8 @@ from chatbot.settings import Settings
 from chatbot.tools.clock import current_time_tool
 from chatbot.tools.mcp import mcp_tools, read_mcp_servers
 from chatbot.tools.toolbox import Toolbox
+
+IMAGES = "/api/images"  # where the HTTP app serves what the image store keeps
 
 
 @asynccontextmanager
@@ -49,6 +53,10 @@ async def open_ports(
             model=model,
             prompts=prompts,
             toolbox=toolbox,
+            window=getattr(model, "context", None),
+            images=ImageStore(settings.path(settings.chatbot_data_dir) / "images", IMAGES),
+            image_policy=ImagePolicy(hosts=frozenset(_list(settings.image_hosts))),
+            sees_images=_sees_images(model),
             limits=Limits(
                 turn_seconds=settings.turn_timeout_seconds,
                 wait_seconds=settings.session_wait_seconds,
@@ -56,6 +64,7 @@ async def open_ports(
                 knowledge_seconds=settings.knowledge_timeout_seconds,
                 history_turns=settings.history_turns,
                 passages=settings.passages,
+                summarize=settings.summarize_history,
             ),
             default_session_id=settings.default_session_id,
             default_intent=settings.route_default,
@@ -133,7 +142,7 @@ async def _model(
 
 
 async def _tools(settings: Settings) -> Sequence[BaseTool]:
-    names = [name.strip() for name in settings.tools.split(",") if name.strip()]
+    names = _list(settings.tools)
     if unknown := sorted(set(names) - {"current_time"}):
         message = f"TOOLS={settings.tools} names {unknown[0]!r}; there is only current_time."
         raise ConfigurationError(message)
@@ -142,6 +151,15 @@ async def _tools(settings: Settings) -> Sequence[BaseTool]:
         return built_in
     servers = await asyncio.to_thread(read_mcp_servers, settings.path(settings.models_file))
     return [*built_in, *await mcp_tools(servers)]
+
+
+def _sees_images(model: BaseChatModel) -> bool:
+    endpoints = getattr(model, "endpoints", ())
+    return any("vision" in endpoint.abilities for endpoint in endpoints)
+
+
+def _list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 async def _load(*modules: str) -> None:

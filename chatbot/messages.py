@@ -31,6 +31,7 @@ class MessagePipeline:
 
     `instructions` are the persona of this run, `language` the answer's ("" for the question's).
     `with_tools` shows the model what earlier turns got from tools; it must be offered some.
+    `summary` is of what was said before `turns`; `images` are the question's, as blocks.
     """
 
     prompts: Prompts
@@ -39,6 +40,8 @@ class MessagePipeline:
     instructions: str = ""
     language: str = ""
     with_tools: bool = False
+    summary: str = ""
+    images: Sequence[Mapping[str, Any]] = ()
 
     def for_router(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
         """Return what the router sees: assistants, last intents, recent turns, question."""
@@ -64,7 +67,7 @@ class MessagePipeline:
         asked = self.question if query == self.question else f"{self.question}\n({query})"
         if passages:
             body = "\n".join(
-                _passage(number, found) for number, found in enumerate(passages, 1)
+                rendered(number, found) for number, found in enumerate(passages, 1)
             )
             task = f"<passages>\n{body}\n</passages>"
         else:
@@ -80,7 +83,7 @@ class MessagePipeline:
         return [
             SystemMessage(self._system("answer")),
             *self._history(),
-            HumanMessage(content, additional_kwargs=extra),
+            self._asked(content, extra),
         ]
 
     def for_chat(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
@@ -89,7 +92,7 @@ class MessagePipeline:
         return [
             SystemMessage(self._system("chat", assistants=subjects or "(none at the moment)")),
             *self._history(),
-            HumanMessage(self.question, additional_kwargs={"question": self.question}),
+            self._asked(self.question, {"question": self.question}),
         ]
 
     def _system(self, name: str, **values: str) -> str:
@@ -98,9 +101,32 @@ class MessagePipeline:
             name, instructions=self.instructions, language=language, **values
         )
 
+    def for_summary(self) -> list[BaseMessage]:
+        """Return what the model sees when it sums up the turns."""
+        return [
+            SystemMessage(self.prompts.render("summarize")),
+            *self._history(),
+            HumanMessage(self.prompts.render("summarize_now")),
+        ]
+
+    def pairs(self) -> list[list[BaseMessage]]:
+        """Return the messages of each turn, oldest first."""
+        return [
+            history_messages(self.prompts, [turn], with_tools=self.with_tools)
+            for turn in self.turns
+        ]
+
+    def _asked(self, text: str, extra: dict[str, Any]) -> HumanMessage:
+        blocks: list[str | dict[str, Any]] = [dict(image) for image in self.images]
+        content = [{"type": "text", "text": text}, *blocks] if blocks else text
+        return HumanMessage(content, additional_kwargs=extra)
+
     def _history(self) -> list[BaseMessage]:
-        turns = fitting(self.turns, HISTORY_CHARACTERS)
-        return history_messages(self.prompts, turns, with_tools=self.with_tools)
+        summed: list[BaseMessage] = []
+        if self.summary:
+            note = self.prompts.render("summary", summary=self.summary)
+            summed = [HumanMessage(note), AIMessage(self.prompts.render("summary_noted"))]
+        return [*summed, *(message for pair in self.pairs() for message in pair)]
 
     def _shortened(self) -> list[BaseMessage]:
         """Return the recent turns and the question, long texts without their middle."""
@@ -177,7 +203,8 @@ def _listed(assistants: Sequence[Assistant]) -> str:
     )
 
 
-def _passage(number: int, passage: Passage) -> str:
+def rendered(number: int, passage: Passage) -> str:
+    """Return the passage as the model sees it."""
     source = " · ".join(part for part in (passage.document, passage.location) if part)
     head = f'<passage number="{number}" source="{_attribute(source)}">'
     return f"{head}\n{_inert(passage.text)}\n</passage>"

@@ -17,6 +17,9 @@ from chatbot.domain import (
     SessionSummary,
     Turn,
 )
+from chatbot.models.context_window import ContextWindow
+from chatbot.models.image_store import ImageStore
+from chatbot.models.images import ImagePolicy
 from chatbot.prompts import Prompts
 from chatbot.statistics import Statistics
 from chatbot.tools.toolbox import Toolbox
@@ -207,6 +210,7 @@ class Limits:
     knowledge_seconds: float = 15
     history_turns: int = 20
     passages: int = 6
+    summarize: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,7 +219,8 @@ class Ports:
 
     `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
     `toolbox` holds what it may call while it answers. Without `leases` two turns of one session
-    may run at once.
+    may run at once. `window` is what the model can read at once; without it the history is cut
+    by characters. `images` keeps those that the model makes.
     """
 
     history: ChatHistory
@@ -224,6 +229,10 @@ class Ports:
     leases: SessionLeases | None = None
     prompts: Prompts = field(default_factory=Prompts.load)
     toolbox: Toolbox = field(default_factory=Toolbox)
+    window: ContextWindow | None = None
+    images: ImageStore | None = None
+    image_policy: ImagePolicy = field(default_factory=ImagePolicy)
+    sees_images: bool = False
     limits: Limits = field(default_factory=Limits)
     statistics: Statistics = field(default_factory=Statistics)
     default_session_id: str = "default"

@@ -21,6 +21,10 @@ HOLES: Mapping[str, frozenset[str]] = {
     "router": frozenset({"assistants", "intents"}),
     "schema": frozenset({"schema"}),
     "schema_error": frozenset({"error"}),
+    "summarize": frozenset(),
+    "summarize_now": frozenset(),
+    "summary": frozenset({"summary"}),
+    "summary_noted": frozenset(),
     "unanswered": frozenset(),
 }
 

@@ -66,6 +66,7 @@ class Settings(BaseSettings):
     session_ttl_days: Annotated[float, Field(gt=0, le=36500)] = 30
     default_session_id: str = "default"
     history_turns: Annotated[int, Field(ge=0, le=200)] = 20
+    summarize_history: bool = False
 
     llm_model: str | None = None
     llm_temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -77,6 +78,7 @@ class Settings(BaseSettings):
     context_window: Annotated[int, Field(ge=1024)] | None = None
     output_tokens: Annotated[int, Field(ge=1)] | None = None
     tools: str = ""
+    image_hosts: str = ""
 
     ragflow_api_key: SecretStr | None = None
     ragflow_base_url: Url | None = None

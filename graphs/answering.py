@@ -1,7 +1,9 @@
 """Streams the model's answer into the turn, and runs the tools that it calls."""
 
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -12,49 +14,108 @@ from chatbot.citations import CitationFilter
 from chatbot.domain import Passage
 from chatbot.errors import ModelError
 from chatbot.messages import MessagePipeline, Outcome, text_of, tool_call_message
+from chatbot.models.structured import StructuredOutput
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
+from chatbot.ports import Ports
 from chatbot.queries import is_chinese
 from chatbot.tools.toolbox import Toolbox
+from graphs.fitting import FittedTask, Task, fit
 from graphs.turn import LiveTurn
 
 ROUNDS = 5
 
 
-async def stream_answer(
-    turn: LiveTurn,
-    model: BaseChatModel,
-    messages: Sequence[BaseMessage],
-    *,
-    passages: Sequence[Passage] = (),
-    toolbox: Toolbox | None = None,
-) -> AIMessage:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What an answer is to be made from, and how.
+
+    `schema` asks for JSON that fits it; `options` go to the endpoint as they are.
+    """
+
+    task: Task
+    toolbox: Toolbox
+    schema: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def stream_answer(turn: LiveTurn, ports: Ports, request: Request) -> AIMessage:
     """Emit the answer as it comes, with checked citations, and return it as a message.
 
-    Tools that the model calls are run and their results given back to it, for at most `ROUNDS`
-    rounds; then it has to answer without them.
+    Where the endpoint says that the prompt is too long after all, it is made shorter once.
 
     Raises:
         ModelError: The model failed, or said nothing. What it had said is in the turn.
+        InputError: The schema cannot be used.
     """
-    answering = _Answering(turn, passages)
-    dialogue = list(messages)
+    fitted = await fit(request.task, ports.window, request.toolbox)
     try:
-        for _ in range(ROUNDS if toolbox and toolbox.tools else 0):
-            offered = toolbox.tools if toolbox else ()
-            calls = await answering.listen(model.bind_tools(offered), dialogue, toolbox)
-            if not calls or toolbox is None:
-                break
-            answering.pause()
-            dialogue += await _run(turn, toolbox, calls)
+        return await _answer(turn, ports, request, fitted)
+    except ModelError as error:
+        if error.kind != "context_too_long" or turn.answer or ports.window is None:
+            raise
+        smaller = await fit(request.task, ports.window.smaller(), request.toolbox)
+        return await _answer(turn, ports, request, smaller)
+
+
+async def _answer(
+    turn: LiveTurn, ports: Ports, request: Request, fitted: FittedTask
+) -> AIMessage:
+    if fitted.turns_cut or fitted.passages_cut:
+        turn.note(cut={"turns": fitted.turns_cut, "passages": fitted.passages_cut})
+    answering = _Answering(turn, ports, () if request.schema else fitted.task.passages)
+    messages = fitted.task.messages()
+    try:
+        if request.schema is not None:
+            await _fill_schema(answering, ports, request, messages)
         else:
-            await answering.listen(model, dialogue)
+            await _converse(answering, ports.model, request, messages)
     finally:
         # Also of an answer that was stopped or broke, all that was said is kept.
-        answering.finish()
+        answering.finish(counted=fitted.tokens)
     if not turn.answer.strip():
         message = "The model gave an empty answer. Please try again."
         raise ModelError("protocol", message)
     return turn.answer_message(answering.message_id)
+
+
+async def _converse(
+    answering: "_Answering",
+    model: BaseChatModel,
+    request: Request,
+    messages: list[BaseMessage],
+) -> None:
+    """Let the model answer; run the tools that it calls and give the results back to it.
+
+    After `ROUNDS` rounds it has to answer without tools.
+    """
+    toolbox = request.toolbox
+    for _ in range(ROUNDS if toolbox.tools else 0):
+        bound = model.bind_tools(toolbox.tools).bind(**request.options)
+        calls = await answering.listen(bound, messages, toolbox)
+        if not calls:
+            return
+        answering.pause()
+        messages = [*messages, *await _run(answering.turn, toolbox, calls)]
+    await answering.listen(model.bind(**request.options), messages)
+
+
+async def _fill_schema(
+    answering: "_Answering",
+    ports: Ports,
+    request: Request,
+    messages: Sequence[BaseMessage],
+) -> None:
+    """Ask for JSON that fits the schema; nothing is said before it does."""
+    if ports.window is None:
+        message = "Structured answers need a language model. Set LLM_MODEL and its key."
+        raise ModelError("unsupported", message)
+    structured = StructuredOutput(request.schema or {}, ports.prompts)
+    model = ports.model.bind(**request.options).with_config(run_name="answer")
+    found = await structured.ask(
+        cast("Any", model), messages, on_chunk=answering.note_without_text
+    )
+    answering.turn.note(structured=found.value)
+    answering.turn.say(json.dumps(found.value, ensure_ascii=False))
 
 
 def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> AIMessage:
@@ -73,9 +134,10 @@ def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> A
 class _Answering:
     """What the model says, over all the rounds of one answer."""
 
-    def __init__(self, turn: LiveTurn, passages: Sequence[Passage]) -> None:
+    def __init__(self, turn: LiveTurn, ports: Ports, passages: Sequence[Passage]) -> None:
+        self.turn = turn
         self.message_id: str | None = None
-        self._turn = turn
+        self._ports = ports
         self._citations = CitationFilter(passages)
         self._facts: dict[str, Any] = {}
         self._usage = {"input_tokens": 0, "output_tokens": 0}
@@ -91,32 +153,50 @@ class _Answering:
         stream = model.with_config(run_name="answer").astream(messages)
         async with aclosing(cast("Any", stream)) as chunks:
             async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
-                self.message_id = chunk.id or self.message_id
-                if thought := chunk.additional_kwargs.get("reasoning_content"):
-                    self._turn.send("reasoning", thought)
-                self._turn.say(self._citations.feed(text_of(chunk.content)))
-                self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
-                if used := chunk.usage_metadata:
-                    self._usage["input_tokens"] += used["input_tokens"]
-                    self._usage["output_tokens"] += used["output_tokens"]
+                self.note_without_text(chunk)
+                self.turn.say(self._citations.feed(text_of(chunk.content)))
+                if not isinstance(chunk.content, str):
+                    await self._show_images(chunk.content)
                 if toolbox:
                     reader.feed(chunk)
         return reader.calls() if toolbox else []
 
+    def note_without_text(self, chunk: AIMessageChunk) -> None:
+        """Take all that a chunk tells but its text."""
+        self.message_id = chunk.id or self.message_id
+        if thought := chunk.additional_kwargs.get("reasoning_content"):
+            self.turn.send("reasoning", thought)
+        self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
+        if used := chunk.usage_metadata:
+            self._usage["input_tokens"] += used["input_tokens"]
+            self._usage["output_tokens"] += used["output_tokens"]
+
     def pause(self) -> None:
         """Set what was said so far apart from what comes after the tools."""
-        if self._turn.answer.strip():
-            self._turn.say(self._citations.feed("\n\n"))
+        if self.turn.answer.strip():
+            self.turn.say(self._citations.feed("\n\n"))
 
-    def finish(self) -> None:
+    def finish(self, *, counted: int | None) -> None:
         """Emit what was held back and note how the answer came about."""
-        self._turn.say(self._citations.finish())
-        self._turn.note(
+        self.turn.say(self._citations.finish())
+        used = any(self._usage.values())
+        self.turn.note(
             citations=[citation.as_json() for citation in self._citations.cited],
             model=self._facts.get("model_name"),
             finish_reason=self._facts.get("finish_reason"),
-            usage=self._usage if any(self._usage.values()) else dict.fromkeys(self._usage),
+            usage=self._usage if used else dict.fromkeys(self._usage),
         )
+        if counted and used and self._ports.window and not self.turn.record.get("tools"):
+            counter = self._ports.window.counter
+            counter.correct(counted=counted, reported=self._usage["input_tokens"])
+
+    async def _show_images(self, content: Sequence[str | Mapping[str, Any]]) -> None:
+        for block in content:
+            if isinstance(block, Mapping) and block.get("type") == "image_url":
+                image = block.get("image_url")
+                url = image.get("url") if isinstance(image, Mapping) else image
+                if self._ports.images is not None and isinstance(url, str):
+                    self.turn.say(f"\n\n{await self._ports.images.markdown(url)}\n\n")
 
 
 async def _run(

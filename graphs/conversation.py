@@ -43,6 +43,9 @@ class Choices(TypedDict, total=False):
     instructions: str | None
     timezone: str | None
     replaces: str | None
+    response_schema: Mapping[str, Any] | None
+    model_parameters: Mapping[str, Any] | None
+    stop: Sequence[str] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -17,6 +17,18 @@ from graphs.state import Context
 MOST_ASSISTANTS = 20
 LONGEST_NAME = 255
 LONGEST_INSTRUCTIONS = 20_000
+IMAGE_BLOCKS = frozenset({"image", "image_url", "input_image"})
+PARAMETERS = (
+    "frequency_penalty",
+    "logit_bias",
+    "max_tokens",
+    "presence_penalty",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_p",
+    "user",
+)
 _ZONE = re.compile(r"[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*){0,3}", re.ASCII)
 
 
@@ -30,6 +42,8 @@ class Choices:
     instructions: str = ""
     timezone: str = ""
     replaces: str | None = None
+    response_schema: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def context_of(runtime: Runtime[Context]) -> Context:
@@ -82,6 +96,8 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
         instructions=_text(context.instructions, "instructions", LONGEST_INSTRUCTIONS),
         timezone=_zone(context.timezone),
         replaces=None if context.replaces is None else checked_id(context.replaces, "turn id"),
+        response_schema=_schema(context.response_schema),
+        options=_options(context.model_parameters, context.stop),
     )
 
 
@@ -98,16 +114,26 @@ def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:
         message = "The last message must be the user's question."
         raise InputError(message)
     content = asked[-1].content
-    if not isinstance(content, str) and any(
-        isinstance(block, dict) and block.get("type") != "text" for block in content
-    ):
-        message = "The question may hold text only; images and files are not supported."
+    blocks = [block for block in content if isinstance(block, dict)]
+    kinds = {block.get("type") for block in blocks} - {"text"}
+    if other := kinds - IMAGE_BLOCKS:
+        message = f"The question may hold text and images, not {other.pop()!r}."
         raise InputError(message)
     question = clean(text_of(content))
     if not question:
-        message = "The question is empty."
+        message = "The question is empty: please write what you want to know."
         raise InputError(message)
     return question
+
+
+def images_of(messages: Sequence[AnyMessage], turn_id: str) -> list[Mapping[str, Any]]:
+    """Return the images of the question, as the blocks that they were sent as."""
+    asked = [message for message in messages if turn_of(message) != turn_id]
+    return [
+        block
+        for block in asked[-1].content
+        if isinstance(block, dict) and block.get("type") in IMAGE_BLOCKS
+    ]
 
 
 def turn_of(message: AnyMessage) -> str | None:
@@ -123,6 +149,32 @@ def clean(text: str) -> str:
         for character in text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if character in "\n\t" or unicodedata.category(character) != "Cc"
     ).strip()
+
+
+def _schema(value: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - unchecked until here
+    if value is not None and not isinstance(value, Mapping):
+        message = "response_schema must be a JSON Schema: an object."
+        raise InputError(message)
+    return value
+
+
+def _options(parameters: Any, stop: Any) -> Mapping[str, Any]:  # noqa: ANN401 - unchecked
+    if parameters is not None and not isinstance(parameters, Mapping):
+        message = 'model_parameters must be an object, such as {"temperature": 0.2}.'
+        raise InputError(message)
+    if unknown := sorted(set(map(str, parameters or {})) - set(PARAMETERS)):
+        message = (
+            f"model_parameters may not hold {unknown[0]!r}, only: {', '.join(PARAMETERS)}."
+        )
+        raise InputError(message)
+    options = dict(parameters or {})
+    if stop is not None:
+        words = [stop] if isinstance(stop, str) else stop
+        if not isinstance(words, (list, tuple)) or not all(isinstance(w, str) for w in words):
+            message = "stop must be a list of words."
+            raise InputError(message)
+        options["stop"] = list(words)
+    return options
 
 
 def _zone(value: Any) -> str:  # noqa: ANN401 - unchecked until here

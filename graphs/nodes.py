@@ -13,13 +13,15 @@ from chatbot.messages import MessagePipeline
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
-from graphs.answering import say_notice, stream_answer
+from graphs.answering import Request, say_notice, stream_answer
+from graphs.fitting import Task
 from graphs.intake import choices_of
 from graphs.keeping import as_known, keep, log_turn, running
 from graphs.opening import begin, open_turn
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
+from graphs.summing import sum_up
 from graphs.tracing import describe_trace
 
 SHOWN_TO_ROUTER = 30
@@ -130,17 +132,13 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
         # Said by us: a model that was told so might still answer from what it believes.
         message = say_notice(turn, pipeline, state.outcome)
     else:
-        messages = (
-            pipeline.for_answer(state.query, state.passages)
-            if looked_up
-            else pipeline.for_chat(state.assistants)
+        task = Task(
+            pipeline=pipeline,
+            assistants=state.assistants,
+            query=state.query if looked_up else None,
+            passages=state.passages,
         )
-        toolbox = ports.toolbox
-        if toolbox.tools and (zone := choices_of(runtime).timezone):
-            toolbox = toolbox.replacing(current_time_tool(zone))
-        message = await stream_answer(
-            turn, ports.model, messages, passages=state.passages, toolbox=toolbox
-        )
+        message = await stream_answer(turn, ports, _request(task, runtime, ports))
     turn.finished = True
     describe_trace(model=turn.record.get("model"), degraded=turn.degraded_parts())
     return {"messages": [message]}
@@ -148,8 +146,10 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
 
 async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
     """Keep the turn, then close it."""
-    del runtime
     turn = running(state)
+    cut: int = turn.record.get("cut", {}).get("turns", 0)
+    if ports.limits.summarize and cut:
+        await sum_up(turn, ports, _pipeline(state, runtime, ports), cut)
     try:
         if reason := await ports.history.save(turn.session, turn.kept_as("complete")):
             turn.degrade("history", reason)
@@ -161,6 +161,16 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     return {}
 
 
+def _request(task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
+    choices = choices_of(runtime)
+    toolbox = ports.toolbox
+    if toolbox.tools and choices.timezone:
+        toolbox = toolbox.replacing(current_time_tool(choices.timezone))
+    return Request(
+        task=task, toolbox=toolbox, schema=choices.response_schema, options=choices.options
+    )
+
+
 def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> MessagePipeline:
     choices = choices_of(runtime)
     return MessagePipeline(
@@ -170,6 +180,8 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         instructions=choices.instructions,
         language=choices.language,
         with_tools=bool(ports.toolbox.tools),
+        summary=state.summary,
+        images=state.images,
     )
 
 

@@ -2,19 +2,21 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.domain import LoadedHistory, Turn, in_force
-from chatbot.errors import HistoryError, InputError
+from chatbot.errors import HistoryError, InputError, ModelError
 from chatbot.messages import text_of
 from chatbot.ports import Ports
-from graphs.intake import choices_of, clean, question_of, session_of, turn_of
+from graphs.intake import choices_of, clean, images_of, question_of, session_of, turn_of
 from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
+from graphs.summing import since_summary
 from graphs.tracing import describe_trace
 from graphs.turn import LiveTurn
 
@@ -79,11 +81,28 @@ async def open_turn(
         earlier = await _before(replaces, earlier, turn, ports)
         turn.note(replaces=replaces)
     limit = ports.limits.history_turns
+    summary, recent = since_summary(earlier)
     return {
         "turn": turn,
-        "history": earlier[-limit:] if limit else [],
+        "images": await _images(state, turn, ports),
+        "history": recent[-limit:] if limit else [],
+        "summary": summary,
         "messages": [RemoveMessage(id=str(message.id)) for message in answers],
     }
+
+
+async def _images(
+    state: ChatState, turn: LiveTurn, ports: Ports
+) -> Sequence[Mapping[str, Any]]:
+    """Return the question's images, checked; refused before anything is asked of a model."""
+    found = images_of(state.messages, turn.id)
+    if not found:
+        return ()
+    if not ports.sees_images:
+        message = "The language model cannot read images. Ask without one, or set one that can."
+        raise ModelError("unsupported", message)
+    turn.note(images=len(found))
+    return await ports.image_policy.checked(found)
 
 
 async def _loaded(turn: LiveTurn, ports: Ports, limit: int) -> LoadedHistory:

@@ -1,8 +1,8 @@
 """What the graph remembers, what one turn works with, and what one run may choose."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.channels import UntrackedValue
@@ -36,6 +36,8 @@ class ChatState:
     messages: Annotated[Sequence[AnyMessage], add_messages] = ()
     turn: Annotated[LiveTurn | None, UntrackedValue] = None
     history: Annotated[Sequence[Turn], UntrackedValue] = ()
+    summary: Annotated[str, UntrackedValue] = ""
+    images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue] = ()
     assistants: Annotated[Sequence[Assistant], UntrackedValue] = ()
     route: Annotated[Route | None, UntrackedValue] = None
     query: Annotated[str, UntrackedValue] = ""
@@ -49,6 +51,8 @@ class ChatUpdate(TypedDict, total=False):
     messages: Annotated[Sequence[AnyMessage | RemoveMessage], add_messages]
     turn: Annotated[LiveTurn | None, UntrackedValue]
     history: Annotated[Sequence[Turn], UntrackedValue]
+    summary: Annotated[str, UntrackedValue]
+    images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue]
     assistants: Annotated[Sequence[Assistant], UntrackedValue]
     route: Annotated[Route | None, UntrackedValue]
     query: Annotated[str, UntrackedValue]
@@ -100,4 +104,14 @@ class Context:
     ] = None
     replaces: Annotated[
         str | None, Field(description="Id of the turn to replace, and all after it.")
+    ] = None
+    response_schema: Annotated[
+        Mapping[str, Any] | None, Field(description="A JSON Schema that the answer must fit.")
+    ] = None
+    model_parameters: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="Completion parameters such as temperature or max_tokens."),
+    ] = None
+    stop: Annotated[
+        Sequence[str] | None, Field(description="Words at which the model stops.")
     ] = None

@@ -102,6 +102,7 @@ class ScriptedChatModel(BaseChatModel):
     script: list[Said] = Field(default_factory=list)
     prompts: list[list[BaseMessage]] = Field(default_factory=list)
     offered: list[list[str]] = Field(default_factory=list)
+    options: list[dict[str, Any]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -125,6 +126,8 @@ class ScriptedChatModel(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         self.prompts.append(messages)
         self.offered.append([tool["function"]["name"] for tool in kwargs.get("tools", [])])
+        options = {name: value for name, value in kwargs.items() if name != "tools"}
+        self.options.append(options | ({"stop": stop} if stop else {}))
         said = self.script.pop(0)
         if said.reasoning:
             thought = {"reasoning_content": said.reasoning}

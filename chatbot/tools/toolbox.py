@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsonschema import Draft202012Validator
+import jsonschema_rs
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -88,9 +88,15 @@ class Toolbox:
             return f"There is no tool named {call.name!r}. The tools are: {names}."
         if call.problem:
             return f"The arguments could not be read: {call.problem}"
-        validator = Draft202012Validator(self.schemas[call.name])
-        errors = sorted(validator.iter_errors(dict(call.arguments)), key=str)
-        told = [f"{error.json_path}: {error.message}" for error in errors[:5]]
+        try:
+            validator = jsonschema_rs.validator_for(dict(self.schemas[call.name]))
+            errors = list(validator.iter_errors(dict(call.arguments)))
+        except (jsonschema_rs.ValidationError, ValueError):
+            return ""  # the schema itself is wrong: the tool has to judge
+        told = [
+            f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
+            for error in errors[:5]
+        ]
         return f"The arguments do not fit the tool: {'; '.join(told)}" if told else ""
 
 

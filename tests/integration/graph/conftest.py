@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -34,14 +35,17 @@ class Bench:
 
     @property
     def bot(self) -> Chatbot:
-        return Chatbot(
-            Ports(
-                history=self.history,
-                knowledge=self.knowledge,
-                model=self.model,
-                limits=self.limits,
-            )
-        )
+        return self.bot_with()
+
+    def bot_with(self, **ports: Any) -> Chatbot:
+        """Return a chatbot with these ports beside the usual ones."""
+        usual = {
+            "history": self.history,
+            "knowledge": self.knowledge,
+            "model": self.model,
+            "limits": self.limits,
+        }
+        return Chatbot(Ports(**{**usual, **ports}))
 
     def asked(self, number: int) -> str:
         """Return the last message of the n-th prompt."""

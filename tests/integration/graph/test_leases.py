@@ -6,7 +6,7 @@ import pytest
 from chatbot.domain import Session
 from chatbot.errors import BusyError
 from chatbot.leases.local import LocalLeases
-from chatbot.ports import Limits, Ports
+from chatbot.ports import Limits
 from graphs import Chatbot
 from tests.integration.graph.conftest import Bench
 from tests.ports import Call, Said
@@ -22,15 +22,8 @@ async def leases() -> AsyncIterator[LocalLeases]:
 
 
 def bot_with(bench: Bench, leases: LocalLeases, *, wait_seconds: float = 5) -> Chatbot:
-    return Chatbot(
-        Ports(
-            history=bench.history,
-            knowledge=bench.knowledge,
-            model=bench.model,
-            leases=leases,
-            limits=Limits(turn_seconds=10, wait_seconds=wait_seconds),
-        )
-    )
+    limits = Limits(turn_seconds=10, wait_seconds=wait_seconds)
+    return bench.bot_with(leases=leases, limits=limits)
 
 
 async def answering(bench: Bench, prompts: int) -> None:

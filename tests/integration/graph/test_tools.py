@@ -1,11 +1,8 @@
 import asyncio
-from collections.abc import Sequence
 
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import tool
 
-from chatbot.ports import Ports
 from chatbot.tools.toolbox import Toolbox
-from graphs import Chatbot
 from graphs.answering import ROUNDS
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said
@@ -20,20 +17,8 @@ async def weather(city: str) -> str:
     return f"{city}: sunny"
 
 
-def bot_with(bench: Bench, tools: Sequence[BaseTool]) -> Chatbot:
-    return Chatbot(
-        Ports(
-            history=bench.history,
-            knowledge=bench.knowledge,
-            model=bench.model,
-            limits=bench.limits,
-            toolbox=Toolbox(tools=tools),
-        )
-    )
-
-
 async def test_a_tools_result_reaches_the_model_and_the_record(bench: Bench) -> None:
-    bot = bot_with(bench, [weather])
+    bot = bench.bot_with(toolbox=Toolbox(tools=[weather]))
     call = Said(["Let me see."], call=Call("weather", '{"city": "Concord"}'))
     bench.script(CHAT, call, Said(["Sunny it is."]))
     events = [event async for event in bot.stream("Weather in Concord?", session_id="s")]
@@ -60,7 +45,7 @@ async def test_a_tools_result_reaches_the_model_and_the_record(bench: Bench) -> 
 
 
 async def test_bad_calls_are_told_to_the_model(bench: Bench) -> None:
-    bot = bot_with(bench, [weather])
+    bot = bench.bot_with(toolbox=Toolbox(tools=[weather]))
     bench.script(
         CHAT,
         Said(call=Call("wether", "{}")),
@@ -76,7 +61,7 @@ async def test_bad_calls_are_told_to_the_model(bench: Bench) -> None:
 
 
 async def test_after_the_last_round_the_model_has_to_answer(bench: Bench) -> None:
-    bot = bot_with(bench, [weather])
+    bot = bench.bot_with(toolbox=Toolbox(tools=[weather]))
     again = [Said(call=Call("weather", '{"city": "x"}')) for _ in range(ROUNDS)]
     bench.script(CHAT, *again, Said(["Enough."]))
     assert (await bot.ask("Weather?")).text == "Enough."
@@ -84,7 +69,7 @@ async def test_after_the_last_round_the_model_has_to_answer(bench: Bench) -> Non
 
 
 async def test_a_call_that_the_length_limit_cut_is_not_run(bench: Bench) -> None:
-    bot = bot_with(bench, [weather])
+    bot = bench.bot_with(toolbox=Toolbox(tools=[weather]))
     call = Said(["Well,"], call=Call("weather", '{"city": "x"}'), finish="length")
     bench.script(CHAT, call)
     answer = await bot.ask("Weather?", session_id="s")

@@ -1,0 +1,191 @@
+import base64
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from chatbot.domain import Passage
+from chatbot.errors import InputError, ModelError
+from chatbot.models.context_window import ContextWindow
+from chatbot.models.tokens import TokenCounter
+from chatbot.ports import Limits
+from graphs import Context
+from tests.integration.graph.conftest import Bench
+from tests.ports import HANDBOOK, Call, Said, passage
+
+CHAT = Said(call=Call("general_chat"))
+LOOK_UP = Said(call=Call("knowledge_base", '{"assistants": ["handbook"]}'))
+SCHEMA = {
+    "type": "object",
+    "properties": {"days": {"type": "integer"}},
+    "required": ["days"],
+    "additionalProperties": False,
+}
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
+IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+
+
+def window(tokens: int) -> ContextWindow:
+    return ContextWindow(counter=TokenCounter("some-model"), tokens=tokens, reserved=100)
+
+
+def long_passages() -> list[Passage]:
+    return [passage(f"benefits {number} " + "word " * 300) for number in range(4)]
+
+
+async def test_passages_go_first_then_the_newest_turns(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(3_000))
+    for number in range(6):
+        bench.script(CHAT, Said([f"answer {number} " + "word " * 200]))
+        await bot.ask(f"question {number}", session_id="s")
+    bench.knowledge.passages = {HANDBOOK.name: long_passages()}
+    bench.script(LOOK_UP, Said(["benefits"]), Said(["fine [1] [4]"]))
+    answer = await bot.ask("benefits", session_id="s")
+    [*history, asked] = bench.model.prompts[-1][1:]
+    assert len(history) < 12
+    assert not history or str(history[-2].content) == "question 5"
+    turn = (await bot.turns("s"))[-1]
+    assert turn.record["cut"]["turns"] == 6 - len(history) // 2
+    assert "benefits 0" in str(asked.content)
+    kept = 4 - turn.record["cut"]["passages"]
+    assert f"[{kept + 1}]" not in answer.text
+
+
+async def test_a_question_that_is_too_long_is_refused_with_the_numbers(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(3_000))
+    bench.script(CHAT)
+    with pytest.raises(ModelError, match=r"too long.*[\d,]+ tokens.*2,900") as raised:
+        await bot.ask("很长" * 5_000)
+    assert raised.value.kind == "context_too_long"
+
+
+async def test_an_endpoint_that_says_too_long_is_asked_for_less(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(3_000))
+    for number in range(4):
+        bench.script(CHAT, Said(["word " * 500]))
+        await bot.ask(f"question {number}", session_id="s")
+    refused = Said(error=ModelError("context_too_long", "too long"))
+    bench.script(CHAT, refused, Said(["shorter"]))
+    assert (await bot.ask("next", session_id="s")).text == "shorter"
+    assert len(bench.model.prompts[-1]) < len(bench.model.prompts[-2])
+    bench.script(CHAT, refused, refused)
+    with pytest.raises(ModelError, match="too long"):
+        await bot.ask("next", session_id="s")
+
+
+async def test_what_leaves_the_window_is_summed_up_once(bench: Bench) -> None:
+    limits = Limits(turn_seconds=10, router_seconds=1, summarize=True)
+    bot = bench.bot_with(window=window(2_000), limits=limits)
+    summaries = 0
+    for number in range(6):
+        bench.script(
+            CHAT, Said([f"answer {number} " + "word " * 450]), Said(["They like tea."])
+        )
+        await bot.ask(f"question {number}", session_id="s")
+        summaries += not bench.model.script
+        bench.model.script.clear()
+    turns = await bot.turns("s")
+    kept = [turn for turn in turns if turn.record.get("summary")]
+    assert 1 <= len(kept) == summaries < 5
+    bench.script(CHAT, Said(["answer"]))
+    bench.script(Said(error=ModelError("server", "no summary")))
+    assert (await bot.ask("last", session_id="s")).text == "answer"
+    said = [str(message.content) for message in bench.model.prompts[-1]]
+    said = (
+        said
+        if "They like tea." in str(said)
+        else [str(m.content) for m in bench.model.prompts[-2]]
+    )
+    assert "They like tea." in str(said[1])
+    assert "question 0" not in said
+
+
+async def test_an_answer_that_fits_a_schema(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(30_000))
+    bench.script(LOOK_UP, Said(["It is ", "15 days"]), Said(['{"days": ', "15}"]))
+    events = [event async for event in bot.stream("benefits", response_schema=SCHEMA)]
+    contents = [event["data"] for event in events if event["type"] == "content"]
+    assert contents == ['{"days": 15}']
+    assert events[-1]["data"]["full_answer"] == '{"days": 15}'
+
+
+async def test_an_answer_that_never_fits_is_an_error_with_the_last_text(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(30_000))
+    bench.script(CHAT, *[Said([f'{{"days": "{n}"}}']) for n in range(4)])
+    events = [event async for event in bot.stream("hi", response_schema=SCHEMA)]
+    assert [event["type"] for event in events if event["type"] == "content"] == []
+    error = events[-1]["data"]
+    assert error["code"] == "model_schema"
+    assert not bench.model.script
+
+
+async def test_a_schema_needs_a_language_model(bench: Bench) -> None:
+    bench.script(CHAT)
+    with pytest.raises(ModelError, match="need a language model"):
+        await bench.bot.ask("hi", response_schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("choices", "told"),
+    [
+        pytest.param({"response_schema": "x"}, "JSON Schema", id="a schema that is text"),
+        pytest.param({"response_schema": {"type": 7}}, "schema", id="no schema"),
+        pytest.param(
+            {"model_parameters": {"api_key": "x"}}, "api_key", id="a foreign parameter"
+        ),
+        pytest.param({"model_parameters": [1]}, "must be an object", id="no object"),
+        pytest.param({"stop": [1]}, "list of words", id="stop words are no words"),
+    ],
+)
+async def test_wrong_wishes_are_refused(bench: Bench, choices: Any, told: str) -> None:
+    bench.script(CHAT)
+    with pytest.raises(InputError, match=told):
+        await bench.bot_with(window=window(30_000)).ask("hi", **choices)
+
+
+async def test_parameters_and_stop_words_reach_the_model(bench: Bench) -> None:
+    bench.script(CHAT, Said(["hi"]))
+    await bench.bot.ask("hi", model_parameters={"temperature": 0.1}, stop=["END"])
+    assert bench.model.options[-1] == {"temperature": 0.1, "stop": ["END"]}
+    assert "temperature" not in bench.model.options[0]
+
+
+async def test_an_image_goes_to_a_model_that_sees(bench: Bench) -> None:
+    bot = bench.bot_with(sees_images=True)
+    bench.script(CHAT, Said(["A pixel."]))
+    content: Any = [{"type": "text", "text": "What is this?"}, IMAGE]
+    graph_input: Any = {"messages": [HumanMessage(content)]}
+    result = await bot.graph.ainvoke(graph_input, context=Context(session_id="s"))
+    assert result["messages"][-1].content == "A pixel."
+    assert bench.model.prompts[-1][-1].content == content
+    assert isinstance(bench.model.prompts[0][-1].content, str)
+    [turn] = await bot.turns("s")
+    assert (turn.question, turn.record["images"]) == ("What is this?", 1)
+
+
+@pytest.mark.parametrize(
+    ("sees", "image", "error"),
+    [
+        pytest.param(False, IMAGE, ModelError, id="a model that is blind"),
+        pytest.param(
+            True,
+            {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}},
+            InputError,
+            id="a private address",
+        ),
+        pytest.param(
+            True,
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            InputError,
+            id="no image",
+        ),
+    ],
+)
+async def test_an_image_is_refused_before_any_call(
+    bench: Bench, sees: bool, image: Any, error: type[Exception]
+) -> None:
+    content: Any = [{"type": "text", "text": "What is this?"}, image]
+    graph_input: Any = {"messages": [HumanMessage(content)]}
+    with pytest.raises(error):
+        await bench.bot_with(sees_images=sees).graph.ainvoke(graph_input)
+    assert bench.model.prompts == []
