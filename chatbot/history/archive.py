@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from chatbot.domain import Session, Turn, TurnStatus
-from chatbot.errors import InputError
+from chatbot.errors import HistoryError, InputError
 from chatbot.ports import SessionStore
 
 
@@ -37,8 +37,11 @@ async def export_session(store: SessionStore, session: Session) -> dict[str, Any
 
     Raises:
         InputError: There is no such session.
-        HistoryError: The session could not be read.
+        HistoryError: The session could not be read as a whole.
     """
+    if degraded := await store.check():
+        message = f"{degraded} Until then a session may not be exported as a whole."
+        raise HistoryError(message)
     summary = await store.summary(session)
     if summary is None:
         message = f"There is no session {session.session_id}."

@@ -29,7 +29,8 @@ TURN_SECONDS = 1.0  # what a turn may lose to a server that hangs
 TASK_SECONDS = 10.0  # for what people start by hand: clear a session, list, search
 INDEX_SECONDS = 300.0  # for an index over what a large collection already holds
 
-REFUSED_CODES = {11, 13, 18, 8000}  # unknown user, unauthorised, authentication failed
+REFUSED_CODES = {11, 13, 18}  # unknown user, unauthorised, authentication failed
+ATLAS_ERROR = 8000  # of any kind, also that the space is used up
 _log = logging.getLogger(__name__)
 TRANSIENT = (
     ConnectionFailure,
@@ -91,7 +92,7 @@ async def deadline(seconds: float = TURN_SECONDS) -> AsyncIterator[None]:
 
 
 def _translated(error: Exception) -> ConfigurationError | HistoryError:
-    if isinstance(error, OperationFailure) and error.code in REFUSED_CODES:
+    if isinstance(error, OperationFailure) and _is_refused(error):
         return ConfigurationError(
             "MongoDB refuses the user or password in MONGODB_URI, or the user may not read and "
             "write the database of MONGODB_DB: correct the setting or the user's rights."
@@ -103,6 +104,12 @@ def _translated(error: Exception) -> ConfigurationError | HistoryError:
     failure = HistoryError(f"MongoDB refused the operation ({kind}{code}).")
     failure.retryable = False
     return failure
+
+
+def _is_refused(error: OperationFailure) -> bool:
+    if error.code == ATLAS_ERROR:
+        return "auth" in str(error).lower()
+    return error.code in REFUSED_CODES
 
 
 def _transient(error: Exception) -> bool:

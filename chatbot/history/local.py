@@ -179,15 +179,14 @@ class LocalChatHistory:
     async def forget_user(self, user_id: str) -> int:
         """See `SessionStore.forget_user`."""
         checked_id(user_id, "user id", slash=True)
-        now = datetime.now(UTC)
-
-        def clear_all(connection: Connection) -> int:
-            sessions = session_rows.of_user(connection, user_id, since=now - self.life)
-            for session in sessions:
-                session_rows.clear(connection, session, now=now, life=self.life)
-            return len(sessions)
-
-        return await self.file.write(clear_all)
+        return await self.file.write(
+            partial(
+                session_rows.clear_user,
+                user_id=user_id,
+                now=datetime.now(UTC),
+                life=self.life,
+            )
+        )
 
     @property
     def _cutoff(self) -> datetime:

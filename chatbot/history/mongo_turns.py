@@ -191,6 +191,9 @@ class MongoTurns:
             state, documents = await asyncio.gather(
                 store.change(session, change), self._named(session, turn_ids, foreign=True)
             )
+            foreign = any(map(is_foreign, documents))
+            if foreign:  # there may be many, and the named ones not among the first
+                documents = await self._named(session, turn_ids)
             is_new = state.get("created_at") == now
             if not placed:
                 entries = [replace(entry, seq=int(state["last_seq"])) for entry in entries]
@@ -205,7 +208,7 @@ class MongoTurns:
             if writes:
                 await store.messages.bulk_write(writes)
         self._indexes.want()
-        await self._tend(session, state, foreign=any(map(is_foreign, documents)))
+        await self._tend(session, state, foreign=foreign)
 
     async def _tend(self, session: Session, state: Document, *, foreign: bool) -> None:
         """Put off the end of the session's messages, and adopt foreign ones.

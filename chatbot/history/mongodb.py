@@ -124,12 +124,14 @@ class MongoChatHistory(MongoTurns):
         store = self._store
         if user_id == store.owner:
             await store.adopt_all()
-        where = session_documents.listed(user_id, since=store.cutoff)
+        where = {"user_id": user_id, "title": {"$gt": ""}}
         async with deadline(TASK_SECONDS):
-            found = await store.sessions.distinct("session_id", where)
-        for session_id in found:
-            await self.forget(Session(session_id=session_id, user_id=user_id), at=at)
-        return len(found)
+            states = await store.sessions.find(where).to_list()
+        for state in states:
+            await self.forget(Session(session_id=state["session_id"], user_id=user_id), at=at)
+        async with deadline(TASK_SECONDS):  # what is left of sessions that expired
+            await store.messages.delete_many({"user_id": user_id, "created_at": {"$lte": at}})
+        return sum(store.is_live(state) for state in states)
 
     async def _list(self, where: Document, *, limit: int) -> Sequence[SessionSummary]:
         if limit < 1:

@@ -93,12 +93,10 @@ def post_farewell(
     connection: sqlite3.Connection, user_id: str, *, now: datetime, life: timedelta
 ) -> int:
     """Forget the user's sessions, also what waits of them, and note that MongoDB has to."""
-    sessions = session_rows.of_user(connection, user_id, since=now - life)
-    for session in sessions:
-        session_rows.clear(connection, session, now=now, life=life)
+    count = session_rows.clear_user(connection, user_id, now=now, life=life)
     connection.execute("DELETE FROM outbox WHERE user_id = ?", (user_id,))
     _post(connection, of_user(user_id), "forget_user", at=now)
-    return len(sessions)
+    return count
 
 
 def _check_size(connection: sqlite3.Connection, limit: int) -> None:

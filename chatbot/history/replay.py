@@ -11,7 +11,7 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from chatbot.domain import Session
-from chatbot.errors import ChatbotError, ConfigurationError, HistoryError
+from chatbot.errors import ChatbotError, ConfigurationError, HistoryError, InputError
 from chatbot.history import outbox
 from chatbot.history.entries import Entry, Recent
 from chatbot.history.sqlite import LocalFileError, SqliteFile
@@ -70,6 +70,7 @@ class Replay:
         self._is_away = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._complaint = ""
         self.away = ""
 
     def open(self) -> None:
@@ -158,7 +159,7 @@ class Replay:
                 age = timedelta() if was_away else timedelta(seconds=SWEEP_SECONDS)
                 await self._sweep(until=datetime.now(UTC) - age)
             except ChatbotError as error:
-                _log.warning("turns still wait for MongoDB: %s", error.message)
+                self._complain(error)
             except Exception:  # noqa: BLE001 - the watch is the outermost layer and must go on
                 _log.exception("turns still wait for MongoDB")
 
@@ -182,6 +183,15 @@ class Replay:
 
     async def _sweep(self, *, until: datetime) -> None:
         for session in await self._file.read(partial(outbox.sessions, until=until)):
-            await self.flush(session)
+            try:
+                await self.flush(session)
+            except InputError as error:  # it concerns this session alone
+                self._complain(error)
             if self.away:
                 return
+
+    def _complain(self, error: ChatbotError) -> None:
+        """Log what keeps turns waiting, but not the same every two seconds."""
+        if error.message != self._complaint:
+            _log.warning("turns still wait for MongoDB: %s", error.message)
+        self._complaint = error.message

@@ -202,6 +202,8 @@ class ResilientChatHistory:
         self, session: Session, recent: Recent, *, limit: int
     ) -> Sequence[Entry]:
         """Keep a copy of what the primary said, and add to it what it refused."""
+        if limit < 1:
+            return ()
         try:
             known = partial(outbox.knows, key=session.key, recent=recent, limit=limit)
             if await self._file.read(known):
@@ -217,4 +219,4 @@ class ResilientChatHistory:
             return recent.entries
         refused = {item.entry.turn.id: item.entry for item in waiting if item.entry}
         entries = {entry.turn.id: entry for entry in recent.entries} | refused
-        return sorted(entries.values(), key=lambda entry: entry.seq)[-limit:] if limit else ()
+        return sorted(entries.values(), key=lambda entry: entry.seq)[-limit:]

@@ -7,7 +7,7 @@ from typing import Any
 
 from chatbot.domain import Match, Session, SessionSummary
 from chatbot.history import rows
-from chatbot.history.entries import even, microseconds, moment
+from chatbot.history.entries import EPOCH, even, microseconds, moment
 
 SUMMARY = (
     "SELECT session_id, title, last_active,"
@@ -111,12 +111,15 @@ def revive(connection: sqlite3.Connection, session: Session) -> None:
     connection.execute("UPDATE sessions SET cleared_at = NULL WHERE key = ?", (session.key,))
 
 
-def of_user(
-    connection: sqlite3.Connection, user_id: str, *, since: datetime
-) -> Sequence[Session]:
-    """Return all sessions of the user."""
-    found = summaries(connection, user_id, since=since, limit=-1)
-    return [Session(session_id=each.session_id, user_id=user_id) for each in found]
+def clear_user(
+    connection: sqlite3.Connection, user_id: str, *, now: datetime, life: timedelta
+) -> int:
+    """Forget all sessions of the user, and return how many there were."""
+    everything = summaries(connection, user_id, since=EPOCH, limit=-1)
+    for each in everything:
+        session = Session(session_id=each.session_id, user_id=user_id)
+        clear(connection, session, now=now, life=life)
+    return sum(each.last_active > now - life for each in everything)
 
 
 def probe(connection: sqlite3.Connection) -> None:

@@ -130,6 +130,19 @@ async def test_both_may_go_on_in_turns(mongod: Mongod, client: Client, theirs: T
     ]
 
 
+async def test_a_stopped_turn_is_completed_also_before_what_they_wrote_is_adopted(
+    mongod: Mongod, client: Client
+) -> None:
+    async with mongo_history(mongod, DATABASE) as history:
+        begun = NOW - timedelta(minutes=9)
+        await history.save(SESSION, turn("1", status="stopped", started_at=begun))
+        for second in range(5):
+            await write(client, NOW - timedelta(seconds=9 - second), HumanMessage("theirs"))
+        await history.save(SESSION, turn("1", answer="whole", started_at=begun))
+        turns = await history.turns(SESSION)
+        assert [t.answer for t in turns] == ["whole", "", "", "", "", ""]
+
+
 async def test_their_sessions_are_listed_without_being_opened(
     mongod: Mongod, theirs: Theirs
 ) -> None:

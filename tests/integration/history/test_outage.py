@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from chatbot.domain import Session, Turn
-from chatbot.errors import HistoryError
+from chatbot.errors import HistoryError, InputError
+from chatbot.history.archive import export_session
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.resilient import ResilientChatHistory
@@ -230,6 +231,22 @@ async def test_deeds_during_an_outage_reach_mongodb_in_order(
         assert summary.title == "another name"
 
 
+async def test_a_session_that_is_refused_keeps_no_other_waiting(
+    server: Mongod, path: Path
+) -> None:
+    refused = Session(session_id="x", user_id="alice")
+    async with open_client(server.uri) as client:
+        sessions = client[DATABASE].chat_history_sessions
+        await sessions.insert_one({"_id": refused.key, "user_id": "somebody else"})
+    async with ResilientChatHistory(Away(), LocalChatHistory(path)) as cut_off:
+        await cut_off.save(refused, turn("0"))
+        await cut_off.save(SESSION, turn("0"))
+    async with opened(server, path) as history:
+        await arrived(server, ["0"])
+        with pytest.raises(InputError, match="another user"):
+            await history.load(refused, limit=9)
+
+
 async def test_a_clear_during_an_outage_reaches_mongodb(server: Mongod, path: Path) -> None:
     other = Session(session_id="other", user_id="alice")
     async with opened(server, path) as history:
@@ -319,9 +336,12 @@ async def test_a_short_look_forgets_nothing_that_was_kept(server: Mongod, path: 
     async with mongo_history(server, DATABASE) as elsewhere:
         await elsewhere.save(SESSION, turn("5", second=5))
     async with opened(server, path) as history:
+        await history.load(SESSION, limit=0)
         await history.load(SESSION, limit=2)
     async with ResilientChatHistory(Away(), LocalChatHistory(path)) as cut_off:
         loaded = await cut_off.load(SESSION, limit=9)
+        with pytest.raises(HistoryError, match="as a whole"):
+            await export_session(cut_off, SESSION)
     assert [turn.id for turn in loaded.turns] == [str(number) for number in range(6)]
 
 
