@@ -1,8 +1,10 @@
 """Fits a request into what a model can read."""
 
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from langchain_core.language_models import BaseChatModel
@@ -79,11 +81,27 @@ class ContextWindow:
         Raises:
             ModelError: The fixed messages alone are too long. Tells both numbers.
         """
-        roughly = self.counter.count_messages(fixed, tools)
-        roughly += sum(self.counter.count(passage) for passage in passages)
-        roughly += sum(self.counter.count_messages(turn) for turn in turns)
-        if roughly > self.budget:
-            await self.counter.load()
+        attempt = partial(self._fit, fixed, passages, turns, tools)
+        try:
+            fitted = await asyncio.to_thread(attempt)
+        except ModelError:
+            if self.counter.is_loaded:
+                raise
+        else:
+            whole = (fitted.passages, fitted.turns) == (len(passages), len(turns))
+            if whole or self.counter.is_loaded:
+                return fitted
+        await self.counter.load()
+        return await asyncio.to_thread(attempt)
+
+    def _fit(
+        self,
+        fixed: Sequence[BaseMessage],
+        passages: Sequence[str],
+        turns: Sequence[Sequence[BaseMessage]],
+        tools: Sequence[Mapping[str, Any]],
+    ) -> Fitted:
+        """See `fit`. Counting long texts takes time: not in the event loop."""
         used = self.counter.count_messages(fixed, tools)
         if used > self.budget:
             message = (
@@ -91,21 +109,23 @@ class ContextWindow:
                 f"tokens, and the model can read {self.budget:,}. Please shorten it."
             )
             raise ModelError("context_too_long", message)
-        kept_passages = 0
-        for passage in passages:
-            size = self.counter.count(passage)
-            if used + size > self.budget:
-                break
-            used += size
-            kept_passages += 1
-        kept_turns = 0
-        for turn in reversed(turns):
-            size = sum(self.counter.count_message(message) for message in turn)
-            if used + size > self.budget:
-                break
-            used += size
-            kept_turns += 1
+        sizes = (self.counter.count(passage) for passage in passages)
+        kept_passages, used = _taken(sizes, used, self.budget)
+        count = self.counter.count_message
+        sizes = (sum(count(message) for message in turn) for turn in reversed(turns))
+        kept_turns, used = _taken(sizes, used, self.budget)
         return Fitted(passages=kept_passages, turns=kept_turns, tokens=used)
+
+
+def _taken(sizes: Iterable[int], used: int, budget: int) -> tuple[int, int]:
+    """Return how many of the sizes fit, in their order, and what is used then."""
+    kept = 0
+    for size in sizes:
+        if used + size > budget:
+            break
+        used += size
+        kept += 1
+    return kept, used
 
 
 def window_of(model: str) -> int:

@@ -1,5 +1,6 @@
 """A chat model made of several endpoints, each of which may fail."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -149,8 +150,9 @@ class ModelPool(StreamedModel):
                 counter.correct(counted=counted, reported=reported["input_tokens"])
             return
         await counter.load()
-        read = counter.count_messages(messages, options.get("tools") or ())
-        wrote = counter.count(written)
+        tools = options.get("tools") or ()
+        read = await asyncio.to_thread(counter.count_messages, messages, tools)
+        wrote = await asyncio.to_thread(counter.count, written)
         last.usage_metadata = UsageMetadata(
             input_tokens=read, output_tokens=wrote, total_tokens=read + wrote
         )

@@ -42,6 +42,11 @@ class TokenCounter:
         """Whether the tokenizer of the model itself counts."""
         return self._tokenizer is not None
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the tokenizer was read."""
+        return self._exact is not None
+
     async def load(self) -> None:
         """Read the tokenizer, which takes about half a second and 60 MB, in a thread."""
         if self._exact is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blockbuster import blockbuster_ctx
 from langchain_core.messages import HumanMessage
 
 from chatbot.errors import ModelError
@@ -296,3 +297,10 @@ async def test_a_call_goes_to_an_endpoint_that_can_do_what_it_asks(
             for _ in range(3):
                 await pool.ainvoke([HumanMessage(question)], **options)
     assert {request.body["model"] for request in server.seen} == {model}
+
+
+async def test_nothing_blocks_the_event_loop() -> None:
+    with ModelServer([answer("Paris.", usage=None)]) as server, blockbuster_ctx():
+        async with pool_of(server, "one") as pool:
+            assert (await ask(pool)).answer == "Paris."
+            await pool.context.fit([HumanMessage("word " * 22_000)])
