@@ -5,6 +5,7 @@ import unicodedata
 
 LONGEST_FACTOR = 4
 LONGEST_EXTRA = 120
+KEPT_SHARE = 0.3  # of the question's words, in a query that still says the same
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CODE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]+\b", re.ASCII)
 
@@ -28,6 +29,16 @@ def usable_rewrite(question: str, rewrite: str) -> str:
     return cleaned
 
 
+def differ_much(query: str, question: str) -> bool:
+    """Return whether the query says something else than the question it was made from.
+
+    Then both are worth a search. A query that goes on from the question's own words does not
+    differ much, however much was added.
+    """
+    asked = _pieces(question)
+    return bool(asked) and len(asked & _pieces(query)) < KEPT_SHARE * len(asked)
+
+
 def is_chinese(text: str) -> bool:
     """Return whether the text is Chinese: Han characters weigh as much as Latin words.
 
@@ -42,6 +53,17 @@ def has_language(text: str) -> bool:
     """Return whether the text is more than a name or a code such as "E21?"."""
     han, words = _units(text)
     return han > 0 or words > 1
+
+
+def _pieces(text: str) -> set[str]:
+    """Return the words of the text, and its pairs of Chinese characters."""
+    pieces: set[str] = set()
+    for run in re.findall(r"[\u4e00-\u9fff]+|[^\W\u4e00-\u9fff]+", text.casefold()):
+        if "\u4e00" <= run[0] <= "\u9fff" and len(run) > 1:
+            pieces |= {run[at : at + 2] for at in range(len(run) - 1)}
+        else:
+            pieces.add(run)
+    return pieces
 
 
 def _units(text: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from chatbot.errors import HistoryError, KnowledgeBaseError
 from chatbot.events import error_data
-from chatbot.knowledge.ranking import rank
+from chatbot.knowledge.ranking import mentioned, rank
 from chatbot.messages import MessagePipeline
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
@@ -113,7 +113,7 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
         turn,
         ports.knowledge,
         ports.limits,
-        chosen=_route(state).assistants,
+        chosen=_route(state).assistants or mentioned(turn.question, state.assistants),
         available=state.assistants,
     )
     asked = [assistant.name for assistant in result.asked]

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ranking import rank
 from chatbot.messages import Outcome
 from chatbot.ports import KnowledgeBase, Limits
+from chatbot.queries import differ_much
 from graphs.turn import LiveTurn
 
 ASKED_AT_ONCE = 5
@@ -64,11 +66,10 @@ async def _ask(
 ) -> SearchResult:
     if not assistants:
         return SearchResult()
+    queries = [query, turn.question] if differ_much(query, turn.question) else [query]
     try:
         async with asyncio.timeout(limits.knowledge_seconds):
-            found: Findings = await knowledge.search(
-                query, assistants=assistants, limit=limits.passages
-            )
+            found = await _search_all(knowledge, queries, assistants, limits.passages)
     except TimeoutError:
         reason = f"The knowledge base did not answer within {limits.knowledge_seconds:g} s."
         turn.degrade("knowledge", reason)
@@ -80,3 +81,19 @@ async def _ask(
         turn.degrade("knowledge", f"{name}: {reason}")
     outcome: Outcome = "found" if found.passages else "empty"
     return SearchResult(passages=found.passages, asked=assistants, outcome=outcome)
+
+
+async def _search_all(
+    knowledge: KnowledgeBase,
+    queries: Sequence[str],
+    assistants: Sequence[Assistant],
+    limit: int,
+) -> Findings:
+    """Return what all the queries find, best first by their ranks in each."""
+    found = await asyncio.gather(
+        *(knowledge.search(query, assistants=assistants, limit=limit) for query in queries)
+    )
+    if len(found) == 1:
+        return found[0]
+    failures = {name: reason for each in found for name, reason in each.failures.items()}
+    return Findings(passages=fuse((each.passages for each in found), limit), failures=failures)

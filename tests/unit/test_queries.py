@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbot.queries import is_chinese, usable_rewrite
+from chatbot.queries import differ_much, is_chinese, usable_rewrite
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,20 @@ def test_rewrite(question: str, rewrite: str, expected: str) -> None:
 )
 def test_language(text: str, chinese: bool) -> None:
     assert is_chinese(text) is chinese
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "differ"),
+    [
+        pytest.param("那它的风景怎么样", "瓦尔登湖的风景怎么样", False, id="put in context"),
+        pytest.param("And its scenery?", "What is the scenery of Walden?", False, id="English"),
+        pytest.param("它呢", "水泵的保修期多长", True, id="nothing is left of it"),
+        pytest.param("Does the pump leak?", "boiler descaling interval", True, id="elsewhere"),
+        pytest.param("？", "水泵", False, id="no words"),
+    ],
+)
+def test_a_query_may_differ_much(question: str, query: str, differ: bool) -> None:
+    assert differ_much(query, question) is differ
 
 
 @given(st.text(), st.text())

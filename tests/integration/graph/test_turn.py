@@ -184,6 +184,23 @@ async def test_nothing_is_not_claimed_while_a_part_could_not_be_asked(bench: Ben
     assert "cannot be reached" in answer.text
 
 
+async def test_a_question_may_mention_an_assistant(bench: Bench) -> None:
+    bench.script(Said(call=Call("knowledge_base")), Said(["x [1]"]))
+    answer = await bench.bot.ask("what does the handbook say about benefits ?")
+    assert answer.metadata["assistants"] == ["handbook"]
+
+
+async def test_a_query_that_says_something_else_is_searched_beside_the_question(
+    bench: Bench,
+) -> None:
+    bench.script(CHAT, Said(["hi"]))
+    await bench.bot.ask("hi", session_id="s")
+    arguments = '{"assistants": ["handbook"], "question": "benefits of staff"}'
+    bench.script(Said(call=Call("knowledge_base", arguments)), Said(["x [1]"]))
+    await bench.bot.ask("leave", session_id="s")
+    assert [query for query, _ in bench.knowledge.queries] == ["benefits of staff", "leave"]
+
+
 async def test_the_caller_may_name_assistants(bench: Bench) -> None:
     bench.script(Said(call=Call("knowledge_base")), Said(["x [1]"]))
     answer = await bench.bot.ask("瓦尔登湖 benefits", assistants=["瓦尔登湖"])
