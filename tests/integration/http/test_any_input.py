@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from tests.integration.http.service import Service, events_of
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 VALUES = st.recursive(
     SCALARS, lambda v: st.lists(v) | st.dictionaries(st.text(), v), max_leaves=5
 )
