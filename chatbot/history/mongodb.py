@@ -137,8 +137,14 @@ class MongoChatHistory(MongoTurns):
         if limit < 1:
             return ()
         store = self._store
-        pipeline = session_documents.listing(where, limit=limit, messages=store.messages.name)
+        newest = store.sessions.find(where).sort([("last_active", DESCENDING), ("_id", 1)])
         async with deadline(TASK_SECONDS):
-            documents = await (await store.sessions.aggregate(pipeline)).to_list()
+            states = await newest.limit(limit).to_list()
+            turns: dict[str, int] = {}
+            if states:
+                counts = await store.messages.aggregate(session_documents.counting(states))
+                turns = {count["_id"]: count["turns"] async for count in counts}
         self._indexes.want()
-        return tuple(session_documents.summary(document) for document in documents)
+        return tuple(
+            session_documents.summary(state, turns.get(state["_id"], 0)) for state in states
+        )

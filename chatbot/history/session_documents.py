@@ -1,6 +1,6 @@
 """The document that MongoDB holds for each session, and the ways it changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -99,43 +99,23 @@ def listed(user_id: str, *, since: datetime, before: datetime | None = None) -> 
     return {"user_id": user_id, "last_active": active, "title": {"$gt": ""}}
 
 
-def listing(where: Document, *, limit: int, messages: str) -> list[Document]:
-    """Return the aggregation that lists these sessions with the number of their turns."""
-    counted = [
-        {
-            "$match": {
-                "$expr": {
-                    "$and": [
-                        {"$eq": ["$SessionId", "$$key"]},
-                        {"$gt": ["$seq", "$$cleared"]},
-                    ]
-                },
-                "seq": {"$mod": [2, 0]},
-            }
-        },
-        {"$count": "turns"},
+def counting(states: Iterable[Mapping[str, Any]]) -> list[Document]:
+    """Return the aggregation that counts the turns of these sessions, from an index alone."""
+    shown = [
+        {"SessionId": state["_id"], "seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}
+        for state in states
     ]
     return [
-        {"$match": where},
-        {"$sort": {"last_active": -1, "_id": 1}},
-        {"$limit": limit},
-        {
-            "$lookup": {
-                "from": messages,
-                "let": {"key": "$_id", "cleared": "$cleared_seq"},
-                "pipeline": counted,
-                "as": "counted",
-            }
-        },
+        {"$match": {"$or": shown}},
+        {"$group": {"_id": "$SessionId", "turns": {"$sum": 1}}},
     ]
 
 
-def summary(document: Mapping[str, Any]) -> SessionSummary:
+def summary(state: Mapping[str, Any], turns: int) -> SessionSummary:
     """Return the session as a list shows it."""
-    counted = document["counted"]
     return SessionSummary(
-        session_id=document["session_id"],
-        title=document["title"],
-        last_active=document["last_active"].astimezone(UTC),
-        turns=counted[0]["turns"] if counted else 0,
+        session_id=state["session_id"],
+        title=state["title"],
+        last_active=state["last_active"].astimezone(UTC),
+        turns=turns,
     )
