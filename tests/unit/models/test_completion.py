@@ -4,7 +4,7 @@ import contextlib
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.errors import ModelError
@@ -31,6 +31,7 @@ def completion() -> Completion:
     return Completion("scripted", "", reasoning_opened=False)
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES, max_size=4), VALUES, VALUES)
 def test_any_frames_are_read_or_refused(frames: list[Any], delta: Any, calls: Any) -> None:
     deltas = [{"choices": [{"delta": each}]} for each in (delta, {"tool_calls": calls})]
@@ -43,6 +44,7 @@ def test_any_frames_are_read_or_refused(frames: list[Any], delta: Any, calls: An
         reader.last()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=50))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(ModelError):

@@ -1,7 +1,7 @@
 """Server-sent events, however they are cut."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.errors import ModelError
@@ -54,6 +54,7 @@ PARTS = st.lists(
 ).map(b"".join)
 
 
+@settings(deadline=None)
 @given(PARTS, st.integers(1, 6))
 def test_the_pieces_do_not_matter(sent: bytes, size: int) -> None:
     assert read([sent[at : at + size] for at in range(0, len(sent), size)]) == read([sent])

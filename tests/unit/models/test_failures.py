@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.models.failures import (
@@ -74,6 +74,7 @@ def test_exceptions_of_other_packages(error: Exception, kind: str) -> None:
     assert error_of_exception(error, "m").kind == kind
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400))
 def test_details_are_one_short_line(text: str) -> None:
     line = cleaned(text)
@@ -81,11 +82,13 @@ def test_details_are_one_short_line(text: str) -> None:
     assert len(line) <= 301
 
 
+@settings(deadline=None)
 @given(st.integers(100, 599), st.binary(max_size=60))
 def test_any_refusal_is_an_error(status: int, body: bytes) -> None:
     assert error_of_status(status, {}, body, "m").message.endswith((".", "!", "?", "。", "…"))
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["error", "code", "message", "type", "status"]),

@@ -1,7 +1,7 @@
 """Reasoning in tags, in whatever pieces it comes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbot.models.reasoning import ThinkTags
@@ -63,6 +63,7 @@ TEXT = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(TEXT, st.lists(st.integers(1, 5), min_size=1, max_size=30))
 def test_the_pieces_do_not_matter(text: str, sizes: list[int]) -> None:
     pieces = []

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
@@ -93,6 +93,7 @@ async def test_messages_count_their_frames_calls_images_and_tools() -> None:
     assert counter.count_messages([HumanMessage("hello")], [{"name": "find"}]) > alone
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_counted(text: str) -> None:
     assert 0 <= estimate(text) <= len(text)

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import tool_call_chunk
@@ -168,6 +168,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=8), VALUES, max_size=4), st.integers(1, 9))
 def test_arguments_in_fragments_are_the_arguments(arguments: dict[str, Any], cut: int) -> None:
     text = json.dumps(arguments)
@@ -180,6 +181,7 @@ def test_arguments_in_fragments_are_the_arguments(arguments: dict[str, Any], cut
     assert reader.calls()[0].arguments == arguments
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="<tool_call>{}[]\"':,namekgd_bs`\n ", max_size=60))
 def test_any_text_is_read(text: str) -> None:
     for call in parse_tool_calls(AIMessage(content=text), NAMES):
