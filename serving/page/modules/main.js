@@ -78,7 +78,8 @@ function refresh() {
   if (content && content.parentNode !== scroll) scroll.replaceChildren(content);
   if (!content && !scroll.querySelector(".welcome")) scroll.replaceChildren(welcome(askHere));
   const name = sidebar.titleOf(shown.id) || shown.title;
-  title.textContent = name;
+  title.textContent = name || say("appName");
+  title.classList.toggle("unseen", !name);
   document.title = name ? `${name.slice(0, 80)} · ${say("appName")}` : say("appName");
 }
 
@@ -102,7 +103,7 @@ const menu = label(element("button", { class: "quiet open", type: "button", on: 
 document.getElementById("bar").append(menu, title, healthBadge());
 document.getElementById("dock").append(scroller.button, composer.root);
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") hideSidebar();
+  if (event.key === "Escape" && hideSidebar()) menu.focus();
 });
 document.addEventListener("languagechange", () => {
   if (scroll.querySelector(".welcome")) scroll.replaceChildren(welcome(askHere));

@@ -92,8 +92,12 @@ export function showSidebar() {
   document.querySelector(".sidebar .new").focus();
 }
 
+/** Hide them again, and return whether they were shown over the page. */
 export function hideSidebar() {
-  delete document.querySelector(".shell").dataset.sidebar;
+  const { dataset } = document.querySelector(".shell");
+  const shown = "sidebar" in dataset;
+  delete dataset.sidebar;
+  return shown;
 }
 
 function languageButton() {

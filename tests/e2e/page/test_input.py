@@ -115,6 +115,7 @@ async def test_page_fits_a_phone(visitor: Visitor) -> None:
     await expect(page.get_by_role("button", name="New conversation")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(page.locator(".sidebar")).not_to_be_visible()
+    await expect(page.get_by_role("button", name="Show conversations")).to_be_focused()
     await page.get_by_role("button", name="Show conversations").click()
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.locator(".sidebar")).not_to_be_visible()
