@@ -89,6 +89,7 @@ class Reply:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
+ROUNDS = 5
 Handler = Callable[[Request, Reply], Awaitable[None]]
 
 
@@ -147,9 +148,15 @@ class Loopback:
 
     async def _stop(self) -> None:
         self._server.close()
+        await self._settle()  # a connection accepted just now has no task yet
         for connection in self._connections:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._settle()  # the transports close in the next rounds of the loop
+
+    async def _settle(self) -> None:
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -162,13 +169,23 @@ class Loopback:
                 await self._handler(request, reply)
                 if not reply.keep_alive:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        except (ConnectionError, asyncio.IncompleteReadError):
             pass
         except Exception as error:  # noqa: BLE001 - reported at the end, to the test
             self._failures.append(error)
         finally:
+            await _close(writer)
             self._connections.discard(task)
-            writer.close()
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        await writer.wait_closed()
+    except (ConnectionError, asyncio.CancelledError):
+        writer.transport.abort()
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

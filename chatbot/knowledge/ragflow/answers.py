@@ -13,8 +13,8 @@ from chatbot.knowledge.ragflow.completion import Piece, pieces
 from chatbot.knowledge.ragflow.documents import SourceFile
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
-from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase, gravest
-from chatbot.knowledge.ragflow.tasks import cancelled
+from chatbot.knowledge.ragflow.knowledge_base import MARGIN, RagflowKnowledgeBase, gravest
+from chatbot.knowledge.ragflow.tasks import all_within, cancelled
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 SILENCE_SECONDS = 60.0
@@ -55,7 +55,10 @@ class RagflowAnswers:
         if not query.strip() or not assistants:
             return Findings()
         asked = list({each.id: each for each in assistants}.values())
-        results = await asyncio.gather(*(self._passages(each, query) for each in asked))
+        results = await all_within(
+            self._transport.timeout_seconds * MARGIN,
+            (self._passages(each, query) for each in asked),
+        )
         errors = [result for result in results if isinstance(result, RagflowError)]
         if len(errors) == len(results):
             raise gravest(errors)

@@ -1,6 +1,5 @@
 """RAGFlow's assistants as the knowledge base."""
 
-import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,10 +8,10 @@ from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.ragflow.cache import Renewed
 from chatbot.knowledge.ragflow.documents import SourceFile, source_file
-from chatbot.knowledge.ragflow.errors import RagflowError, too_late
+from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
 from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
-from chatbot.knowledge.ragflow.tasks import cancelled
+from chatbot.knowledge.ragflow.tasks import all_within
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 LIST_SECONDS = 60.0
@@ -54,16 +53,12 @@ class RagflowKnowledgeBase:
         question = query.strip().encode(errors="replace").decode()
         if not question or not assistants:
             return Findings()
-        seconds = self._transport.timeout_seconds * MARGIN
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + self._transport.timeout_seconds * MARGIN
         listing = await self._listing.get()
         asked = list({each.id: each for each in assistants}.values())
-        tasks = [asyncio.create_task(self._ask(listing, each, question)) for each in asked]
-        try:
-            await asyncio.wait(tasks, timeout=max(deadline - time.monotonic(), 0))
-            results = [task.result() if task.done() else too_late(seconds) for task in tasks]
-        finally:
-            await cancelled(tasks)
+        results = await all_within(
+            deadline - time.monotonic(), (self._ask(listing, each, question) for each in asked)
+        )
         errors = [result for result in results if isinstance(result, RagflowError)]
         if len(errors) == len(results):
             raise gravest(errors)
