@@ -12,6 +12,7 @@ from chatbot.errors import ConfigurationError
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.resilient import ResilientLeases
 from chatbot.leases.sweeping import Sweeper
+from chatbot.models.endpoints import ModelChoice
 from chatbot.models.image_store import ImageStore
 from chatbot.models.images import ImagePolicy
 from chatbot.models.selection import open_model, select_model
@@ -40,11 +41,12 @@ async def open_ports(
         folder = settings.prompts_dir and settings.path(settings.prompts_dir)
         prompts = await asyncio.to_thread(Prompts.load, folder)
         knowledge = await _knowledge(settings, stack)
-        model = await _model(settings, stack, knowledge)
+        choice = await asyncio.to_thread(select_model, settings)
+        model = await _model(settings, stack, knowledge, choice)
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
         toolbox = Toolbox()
-        if select_model(settings) is not None:  # the extractive model calls none
+        if choice is not None:  # the extractive model calls none
             toolbox = Toolbox(tools=tools).adding(*await _tools(settings))
         yield Ports(
             history=history,
@@ -65,6 +67,7 @@ async def open_ports(
                 history_turns=settings.history_turns,
                 passages=settings.passages,
                 summarize=settings.summarize_history,
+                prefetch=settings.prefetch,
             ),
             default_session_id=settings.default_session_id,
             default_intent=settings.route_default,
@@ -130,9 +133,11 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
 
 
 async def _model(
-    settings: Settings, stack: AsyncExitStack, knowledge: KnowledgeBase
+    settings: Settings,
+    stack: AsyncExitStack,
+    knowledge: KnowledgeBase,
+    choice: ModelChoice | None,
 ) -> BaseChatModel:
-    choice = select_model(settings)
     if choice is not None:
         return await stack.enter_async_context(open_model(choice, settings))
     await _load("chatbot.models.extractive")

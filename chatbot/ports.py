@@ -202,7 +202,11 @@ class KnowledgeBase(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """How much a turn may use. Times are in seconds."""
+    """How much a turn may use. Times are in seconds.
+
+    `prefetch` is the number of assistants that are asked while the router thinks, on a first
+    turn; 0 asks none.
+    """
 
     turn_seconds: float = 120
     wait_seconds: float = 20
@@ -211,6 +215,7 @@ class Limits:
     history_turns: int = 20
     passages: int = 6
     summarize: bool = False
+    prefetch: int = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

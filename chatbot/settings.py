@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     ragflow_base_url: Url | None = None
     knowledge_dir: Path = Path("examples/knowledge")
     passages: Annotated[int, Field(ge=1, le=30)] = 6
+    prefetch: Annotated[int, Field(ge=0, le=10)] = 3
     route_default: Intent = "general_chat"
 
     turn_timeout_seconds: Seconds = 120

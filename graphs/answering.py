@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 
 from chatbot.citations import CitationFilter
 from chatbot.domain import Passage
-from chatbot.errors import ModelError
+from chatbot.errors import InputError, ModelError
 from chatbot.messages import MessagePipeline, Outcome, text_of, tool_call_message
 from chatbot.models.structured import StructuredOutput
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
@@ -155,8 +155,8 @@ class _Answering:
             async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
                 self.note_without_text(chunk)
                 self.turn.say(self._citations.feed(text_of(chunk.content)))
-                if not isinstance(chunk.content, str):
-                    await self._show_images(chunk.content)
+                for url in chunk.additional_kwargs.get("images", ()):
+                    await self._show_image(url)
                 if toolbox:
                     reader.feed(chunk)
         return reader.calls() if toolbox else []
@@ -183,20 +183,27 @@ class _Answering:
         self.turn.note(
             citations=[citation.as_json() for citation in self._citations.cited],
             model=self._facts.get("model_name"),
+            endpoint=self._facts.get("endpoint"),
+            attempts=self._facts.get("attempts") or [],
             finish_reason=self._facts.get("finish_reason"),
-            usage=self._usage if used else dict.fromkeys(self._usage),
+            usage={
+                **(self._usage if used else dict.fromkeys(self._usage)),
+                "estimated": bool(self._facts.get("usage_estimated")),
+            },
         )
         if counted and used and self._ports.window and not self.turn.record.get("tools"):
             counter = self._ports.window.counter
             counter.correct(counted=counted, reported=self._usage["input_tokens"])
 
-    async def _show_images(self, content: Sequence[str | Mapping[str, Any]]) -> None:
-        for block in content:
-            if isinstance(block, Mapping) and block.get("type") == "image_url":
-                image = block.get("image_url")
-                url = image.get("url") if isinstance(image, Mapping) else image
-                if self._ports.images is not None and isinstance(url, str):
-                    self.turn.say(f"\n\n{await self._ports.images.markdown(url)}\n\n")
+    async def _show_image(self, url: str) -> None:
+        if self._ports.images is None:
+            return
+        try:
+            markdown = await self._ports.images.markdown(url)
+        except InputError as error:
+            self.turn.degrade("images", error.message)
+        else:
+            self.turn.say(self._citations.feed(f"\n\n{markdown}\n\n"))
 
 
 async def _run(

@@ -69,6 +69,7 @@ async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
 
     Goes on when it is cancelled again, for at most `SAVE_SECONDS`.
     """
+    turn.drop_prefetch()
     status = "complete" if turn.finished else status
     saving = asyncio.ensure_future(_save(ports.history, turn, status))
     while not saving.done():

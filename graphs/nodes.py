@@ -18,6 +18,7 @@ from graphs.fitting import Task
 from graphs.intake import choices_of
 from graphs.keeping import as_known, keep, log_turn, running
 from graphs.opening import begin, open_turn
+from graphs.prefetching import Prefetch
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
@@ -73,6 +74,13 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         reason = f"There is no assistant named {', '.join(missing)}; it was chosen by itself."
         turn.degrade("assistants", reason)
     available = named or known
+    if ports.limits.prefetch and not state.history and choices.route != "general_chat":
+        turn.prefetch = Prefetch(
+            ports.knowledge,
+            turn.question,
+            rank(turn.question, available, ports.limits.prefetch),
+            limit=ports.limits.passages,
+        )
     decision = await decide(
         turn,
         ports,
@@ -80,6 +88,8 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         rank(turn.question, available, SHOWN_TO_ROUTER),
         forced=choices.route,
     )
+    if decision.intent == "general_chat":
+        turn.drop_prefetch()
     turn.note(intent=decision.intent, reason=decision.reason)
     describe_trace(intent=decision.intent, route_reason=decision.reason)
     return {**update, "route": decision, "assistants": available}
@@ -111,14 +121,19 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
         return {}
     result = await search(
         turn,
-        ports.knowledge,
+        turn.prefetch or ports.knowledge,
         ports.limits,
         chosen=_route(state).assistants or mentioned(turn.question, state.assistants),
         available=state.assistants,
     )
+    turn.drop_prefetch()
     asked = [assistant.name for assistant in result.asked]
     turn.note(assistants=asked, passages=[asdict(passage) for passage in result.passages])
-    describe_trace(assistants=asked, passages_found=len(result.passages))
+    describe_trace(
+        assistants=asked,
+        passages_found=len(result.passages),
+        prefetch=turn.record.get("prefetch", "none"),
+    )
     return {"passages": result.passages, "outcome": result.outcome}
 
 

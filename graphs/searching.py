@@ -3,17 +3,28 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ranking import rank
 from chatbot.messages import Outcome
-from chatbot.ports import KnowledgeBase, Limits
+from chatbot.ports import Limits
 from chatbot.queries import differ_much
 from graphs.turn import LiveTurn
 
 ASKED_AT_ONCE = 5
+
+
+class Searcher(Protocol):
+    """The part of a knowledge base that is needed here."""
+
+    async def search(
+        self, query: str, *, assistants: Sequence[Assistant], limit: int
+    ) -> Findings:
+        """See `KnowledgeBase.search`."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +43,7 @@ def outcome_of(error: KnowledgeBaseError) -> Outcome:
 
 async def search(
     turn: LiveTurn,
-    knowledge: KnowledgeBase,
+    knowledge: Searcher,
     limits: Limits,
     *,
     chosen: Sequence[Assistant],
@@ -59,7 +70,7 @@ async def search(
 
 async def _ask(
     turn: LiveTurn,
-    knowledge: KnowledgeBase,
+    knowledge: Searcher,
     limits: Limits,
     query: str,
     assistants: Sequence[Assistant],
@@ -84,7 +95,7 @@ async def _ask(
 
 
 async def _search_all(
-    knowledge: KnowledgeBase,
+    knowledge: Searcher,
     queries: Sequence[str],
     assistants: Sequence[Assistant],
     limit: int,

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 
 from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.events import EventType
+from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -38,6 +39,7 @@ class LiveTurn:
         self._half_character = ""
         self._steps = 0
         self.let_go: Callable[[], Awaitable[None]] = _nothing
+        self.prefetch: Prefetch | None = None
         self._last_step = time.monotonic()
 
     def note(self, **facts: object) -> None:
@@ -136,6 +138,13 @@ class LiveTurn:
             id=message_id or f"{self.id}-answer",
             response_metadata={"turn_id": self.id},
         )
+
+    def drop_prefetch(self) -> None:
+        """End the searches that were begun before they were wanted, and note what they were."""
+        if self.prefetch is not None:
+            self.note(prefetch="used" if self.prefetch.used else "unused")
+            self.prefetch.cancel()
+            self.prefetch = None
 
     def degraded_parts(self) -> list[str]:
         """Return the parts of the service that did not work as they should."""

@@ -28,7 +28,7 @@ class Bench:
         self.knowledge = InMemoryKnowledgeBase(
             passages={"handbook": [BENEFITS], "瓦尔登湖": [POND]}
         )
-        self.limits = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1)
+        self.limits = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1, prefetch=0)
 
     def script(self, *said: Said) -> None:
         self.model.script.extend(said)

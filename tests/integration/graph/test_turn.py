@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from chatbot.domain import Session
 from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.events import Event
+from chatbot.ports import Limits
 from graphs import Chatbot, Context
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said
@@ -119,7 +120,7 @@ async def test_a_rewriting_call_runs_only_where_the_router_gave_no_question(
 async def test_a_router_that_fails_yields_the_default_route(
     bench: Bench, said: Said, reason: str
 ) -> None:
-    bench.limits = bench.limits.__class__(router_seconds=0.1)
+    bench.limits = Limits(router_seconds=0.1, prefetch=0)
     bench.script(said, Said(["Hello"]))
     events = await events_of(bench.bot, "benefits ?")
     metadata = data(events, "metadata")
@@ -302,7 +303,7 @@ async def test_a_stopped_run_that_is_executed_again_replaces_itself(bench: Bench
 
 
 async def test_a_turn_ends_at_its_deadline(bench: Bench) -> None:
-    bench.limits = bench.limits.__class__(turn_seconds=0.3)
+    bench.limits = Limits(turn_seconds=0.3, prefetch=0)
     bench.script(CHAT, Said(["so far"], pause=asyncio.Event()))
     error = data(await events_of(bench.bot, "hi", session_id="s"), "error")
     assert (error["code"], error["partial_answer"]) == ("deadline", "so far")
