@@ -12,7 +12,7 @@ from chatbot.errors import KnowledgeBaseError
 from chatbot.ports import KnowledgeBase
 from chatbot.relevance import Analysis, analysis, features
 from chatbot.terms import Term, coverage, terms
-from chatbot.text import language, words
+from chatbot.text import language
 
 TURNS = 4  # how far back a follow-up may go
 LOOKED_AT = 6  # passages of each search
@@ -22,7 +22,7 @@ FIRST_IS_KNOWLEDGE = 0.41  # the relevance from which a first question is looked
 KNOWLEDGE = 0.5
 UNSURE = 0.4  # a relevance below it does not tell that the question stands alone
 CLEARLY_MORE = 0.15
-_KNOWLEDGE = (6.1, 3.1, 1.7, 1.1, -2.1)
+_KNOWLEDGE = (6.3, 1.9, 2.5, 1.3, -2.0)
 
 _REMEMBERED = 1024
 _SUBJECT_WEIGHT = 0.5  # of a word that can name a subject
@@ -46,19 +46,19 @@ class Signals:
 
     `alone` is the best relevance for the question by itself. `covered_alone` and
     `covered_joined` are the best shares of the question in one passage, the latter in passages
-    about the earlier subject. `gain` is what the question adds to the relevance of the subject,
-    `asks` whether it has the form of a question.
+    about the earlier subject; `evidence` grows with the weight of the words that it covers.
+    `gain` is what the question adds to the relevance of the subject.
     """
 
     alone: float
     covered_alone: float
     covered_joined: float
+    evidence: float
     gain: float
-    asks: bool
 
     def values(self) -> tuple[float, ...]:
         """Return what `knowledge` is computed from."""
-        return self.alone, self.covered_joined, self.gain, float(self.asks), 1.0
+        return self.alone, self.covered_joined, self.evidence, self.gain, 1.0
 
     @property
     def knowledge(self) -> float:
@@ -197,12 +197,13 @@ def _signals(
     found = [_analysis(passage) for passage in joined]
     near = [each for each in found if coverage(about, each.everything) >= _ABOUT]
     best = _best(terms(whole), joined)
+    covered = _covered(asked, near)
     return Signals(
         alone=_best(asked, alone),
         covered_alone=_covered(asked, [_analysis(passage) for passage in alone]),
-        covered_joined=_covered(asked, near),
+        covered_joined=covered,
+        evidence=1 - math.exp(-covered * sum(term.weight for term in asked)),
         gain=best - max((features(about, each).relevance for each in found), default=0.0),
-        asks=_asks(question),
     )
 
 
@@ -254,10 +255,3 @@ def _names(passages: Sequence[Passage]) -> tuple[str, ...]:
     best = max((passage.score for passage in passages), default=0.0)
     near = (each.assistant for each in passages if each.score >= 0.6 * best)
     return tuple(dict.fromkeys(near))[:3]
-
-
-def _asks(question: str) -> bool:
-    """Return whether it ends with a question mark or has a modal particle."""
-    return question.rstrip().endswith(("?", "？")) or any(
-        word.tag.startswith("y") for word in words(question[-40:])
-    )

@@ -101,6 +101,6 @@ class LocalKnowledgeBase:
 
 
 def _retrieved(waiting: asyncio.Future[Snapshot]) -> None:
-    """Take note of a failure that nobody waited for any more: the next search meets it again."""
+    """Take note of a failure that nobody waits for any more; the next search meets it."""
     if not waiting.cancelled():
         waiting.exception()
