@@ -1,11 +1,11 @@
 """Chat models behind any endpoint that speaks OpenAI's chat completions."""
 
+import logging
 import re
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-import structlog
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
@@ -27,7 +27,7 @@ LONGEST_COMPLETION = 64 * 1024 * 1024
 _ONLY_FOR_THE_SDK = ("extra_headers", "extra_query", "timeout", "stream_usage")
 _NO_STREAMING = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 
-log = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
@@ -126,7 +126,8 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
                 yield chunk
         if completion.stray_tags:
             hint = "where its template holds the opening tag, set reasoning_opened = true"
-            log.warning("stray_think_tags", endpoint=self._client.name, hint=hint)
+            facts = {"endpoint": self._client.name, "hint": hint}
+            logger.warning("an answer had stray think tags", extra=facts)
 
     def _get_request_payload(self, input_: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
         """Return LangChain's request, made fit for endpoints that are not OpenAI's own."""

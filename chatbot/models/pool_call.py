@@ -1,12 +1,12 @@
 """One call on its way through the endpoints of a pool."""
 
 import asyncio
+import logging
 import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-import structlog
 from langchain_core.messages import AIMessageChunk
 
 from chatbot.errors import ModelError, ModelFailure
@@ -28,7 +28,7 @@ _WORDS: Mapping[ModelFailure, str] = {
 # Failures that pass by themselves, often within a second.
 _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
 
-log = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class PoolCall:
@@ -74,13 +74,13 @@ class PoolCall:
         self._rotation.failed(index, error)
         self._failures[index] = error
         self._attempts.append({"endpoint": self._names[index], "kind": error.kind})
-        log.warning(
-            "model_attempt_failed",
-            endpoint=self._names[index],
-            kind=error.kind,
-            retry_after=error.retry_after,
-            cause=type(error.__cause__).__name__ if error.__cause__ else None,
-        )
+        facts = {
+            "endpoint": self._names[index],
+            "kind": error.kind,
+            "retry_after": error.retry_after,
+            "cause": type(error.__cause__).__name__ if error.__cause__ else None,
+        }
+        logger.warning("a model endpoint failed", extra=facts)
 
     def label(self, chunk: AIMessageChunk, index: int) -> None:
         """Write on the last chunk which endpoint answered and which failed before."""
