@@ -1,10 +1,11 @@
-"""Opens the adapter on a contract server."""
+"""Opens the adapter on a contract server, and makes datasets for it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from chatbot.knowledge.ragflow import RagflowKnowledgeBase, RagflowTransport
 from tests.servers.ragflow import RagflowServer
+from tests.servers.ragflow_knowledge import EMBEDDING_MODEL, Dataset, Document
 
 
 @asynccontextmanager
@@ -27,3 +28,8 @@ async def opened(
         yield knowledge_base
     finally:
         await knowledge_base.close()
+
+
+def dataset(name: str, *chunks: str, model: str = EMBEDDING_MODEL, about: str = "") -> Dataset:
+    documents = [Document(name=f"{name}.md", chunks=chunks)] if chunks else []
+    return Dataset(name=name, description=about, embedding_model=model, documents=documents)
