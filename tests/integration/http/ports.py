@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
@@ -174,3 +175,28 @@ def _call(name: str, arguments: str) -> AIMessageChunk:
 
 def _chunk(message: AIMessageChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=message)
+
+
+def says(*pieces: str) -> Script:
+    async def script(_: str) -> AsyncIterator[str]:
+        for piece in pieces:
+            yield piece
+
+    return script
+
+
+def stalls(text: str) -> Script:
+    async def script(_: str) -> AsyncIterator[str]:
+        yield text
+        await asyncio.sleep(60)
+
+    return script
+
+
+def waits(first: str, go_on: threading.Event, rest: str) -> Script:
+    async def script(_: str) -> AsyncIterator[str]:
+        yield first
+        await asyncio.to_thread(go_on.wait, 10)
+        yield rest
+
+    return script
