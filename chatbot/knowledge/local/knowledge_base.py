@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 from chatbot.domain import Assistant, Findings
 from chatbot.errors import KnowledgeBaseError
@@ -30,6 +31,7 @@ class LocalKnowledgeBase:
         self._snapshot: Snapshot | None = None
         self._checked = -CHECK_SECONDS
         self._running: Future[Snapshot] | None = None
+        self._closing = Event()
 
     async def assistants(self) -> Sequence[Assistant]:
         """See `KnowledgeBase.assistants`."""
@@ -70,11 +72,15 @@ class LocalKnowledgeBase:
         return dict((await self._current()).skipped)
 
     async def aclose(self) -> None:
-        """End the work on the index."""
+        """End the work on the index, also in the middle of it."""
+        self._closing.set()
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
 
     async def _current(self) -> Snapshot:
         """Return the folder as it is now, or as it was while a change is still indexed."""
+        if self._closing.is_set():
+            message = "The knowledge base is closed."
+            raise KnowledgeBaseError("unavailable", message)
         due = self._snapshot is None or time.monotonic() - self._checked >= CHECK_SECONDS
         if due and (self._running is None or self._running.done()):
             self._running = self._worker.submit(self._refresh)
@@ -91,7 +97,7 @@ class LocalKnowledgeBase:
 
     def _refresh(self) -> Snapshot:
         try:
-            self._snapshot = refresh(self._folder, self._storage, self._snapshot)
+            self._snapshot = refresh(self._folder, self._storage, self._snapshot, self._closing)
         except KnowledgeBaseError:
             self._snapshot = None  # what the folder held before is not there any more
             raise

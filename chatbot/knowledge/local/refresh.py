@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import structlog
@@ -68,11 +69,13 @@ class Snapshot:
         )
 
 
-def refresh(folder: Path, storage: Storage, before: Snapshot | None) -> Snapshot:
+def refresh(
+    folder: Path, storage: Storage, before: Snapshot | None, closing: Event | None = None
+) -> Snapshot:
     """Return the folder as it is now, reading only what is new or changed.
 
     Raises:
-        KnowledgeBaseError: The folder cannot be listed.
+        KnowledgeBaseError: The folder cannot be listed, or `closing` was set meanwhile.
     """
     try:
         listing = list_folder(folder)
@@ -81,7 +84,7 @@ def refresh(folder: Path, storage: Storage, before: Snapshot | None) -> Snapshot
     if before and listing == before.listing:
         return before
     earlier = before.index if before else storage.open()
-    index, changed = _indexed(folder, listing, earlier)
+    index, changed = _indexed(folder, listing, earlier, closing)
     if changed:
         storage.save(index)
     skipped = dict(listing.skipped)
@@ -112,7 +115,9 @@ def _unlistable(folder: Path, error: OSError) -> KnowledgeBaseError:
     return KnowledgeBaseError("not_found", message)
 
 
-def _indexed(folder: Path, listing: Listing, earlier: Index | None) -> tuple[Index, bool]:
+def _indexed(
+    folder: Path, listing: Listing, earlier: Index | None, closing: Event | None
+) -> tuple[Index, bool]:
     """Return the index over what is listed, and whether it differs from the earlier one."""
     documents = earlier.documents if earlier else ()
     unchanged = {(each.name, each.size, each.modified): each for each in documents}
@@ -121,6 +126,9 @@ def _indexed(folder: Path, listing: Listing, earlier: Index | None) -> tuple[Ind
         return earlier, False
     builder = Builder(earlier)
     for file in listing.files:
+        if closing is not None and closing.is_set():
+            message = "The knowledge base was closed while its documents were read."
+            raise KnowledgeBaseError("unavailable", message)
         same = unchanged.get((file.name, file.size, file.modified))
         if same:
             builder.keep(same)

@@ -383,6 +383,22 @@ async def test_a_cancelled_search_does_not_stop_the_index(folder: Path, tmp_path
         await knowledge_base.aclose()
 
 
+async def test_closing_ends_the_reading_of_a_large_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "large"
+    for number in range(300):
+        write(folder, **{f"a__{number}_md": f"# Note {number}\n\n" + "一句话。" * 2000})
+    knowledge_base = LocalKnowledgeBase(folder, tmp_path / "data")
+    search = asyncio.create_task(find(knowledge_base, "note"))
+    await asyncio.sleep(0.1)
+    began = time.perf_counter()
+
+    await knowledge_base.aclose()
+
+    assert time.perf_counter() - began < 3
+    with pytest.raises(KnowledgeBaseError, match="closed"):
+        await search
+
+
 async def test_it_serves_one_event_loop_after_another(folder: Path, tmp_path: Path) -> None:
     knowledge_base = LocalKnowledgeBase(folder, tmp_path / "data")
     for _ in range(2):
