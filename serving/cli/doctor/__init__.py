@@ -13,7 +13,7 @@ from serving.cli.doctor.report import print_report
 from serving.cli.doctor.values import Value, values_of
 from serving.cli.startup import keep_log_aside
 
-TOTAL_SECONDS = 8.5  # whatever is down
+TOTAL_SECONDS = 7.5  # whatever is down
 SHORTEST_SECONDS = 3.0
 
 

@@ -26,7 +26,7 @@ LOCAL_FILE = "history.sqlite3"
 EXPIRY = "expireAfterSeconds"
 USER = "chatbot-doctor"
 CLOCK_SECONDS = 5.0
-ANSWER_SECONDS = 3.0
+ANSWER_SECONDS = 2.0
 INDEX_TRIES = 10
 INDEX_PAUSE = 0.2
 
