@@ -113,15 +113,16 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
         message = f"{missing} is missing: RAGFlow needs both its address and a key."
         raise ConfigurationError(message)
     if key is not None and address is not None:
-        await _load("chatbot.knowledge.ragflow.knowledge_base")
-        from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
-        from chatbot.knowledge.ragflow.transport import RagflowTransport
+        await _load("chatbot.knowledge.ragflow.opening")
+        from chatbot.knowledge.ragflow.opening import open_ragflow
 
-        seconds = settings.knowledge_timeout_seconds
-        transport = RagflowTransport(address, key.get_secret_value(), timeout_seconds=seconds)
-        ragflow = RagflowKnowledgeBase(transport)
-        stack.push_async_callback(ragflow.close)
-        return ragflow
+        opened = open_ragflow(
+            address,
+            key.get_secret_value(),
+            mode=settings.ragflow_mode,
+            timeout_seconds=settings.knowledge_timeout_seconds,
+        )
+        return await stack.enter_async_context(opened)
     await _load("chatbot.knowledge.local.knowledge_base")
     from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
 

@@ -82,6 +82,7 @@ class Settings(BaseSettings):
 
     ragflow_api_key: SecretStr | None = None
     ragflow_base_url: Url | None = None
+    ragflow_mode: Literal["retrieval", "assistant"] = "retrieval"
     knowledge_dir: Path = Path("examples/knowledge")
     passages: Annotated[int, Field(ge=1, le=30)] = 6
     prefetch: Annotated[int, Field(ge=0, le=10)] = 3

@@ -6,6 +6,7 @@ import random
 
 from chatbot.errors import BusyError, ChatbotError, HistoryError
 from chatbot.ports import ChatHistory, SessionLeases
+from chatbot.tasks import end
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -44,8 +45,7 @@ class Lease:
         """Free the session. What cannot be freed expires by itself."""
         if self._renewal is not None:
             renewal, self._renewal = self._renewal, None
-            renewal.cancel()
-            await asyncio.gather(renewal, return_exceptions=True)
+            await end(renewal)
             await self._release()
 
     async def _claim(self, wait_seconds: float) -> None:

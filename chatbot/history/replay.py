@@ -16,6 +16,7 @@ from chatbot.history import outbox
 from chatbot.history.entries import Entry, Recent
 from chatbot.history.sqlite import LocalFileError, SqliteFile
 from chatbot.ports import SessionStore
+from chatbot.tasks import end
 
 BATCH = 100
 FIRST_PROBE_SECONDS = 0.25
@@ -80,8 +81,7 @@ class Replay:
     async def close(self) -> None:
         """End the watch. What waits is sent by the next process."""
         if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+            await end(self._watch)
             self._watch = None
 
     def note(self, error: ChatbotError) -> str:

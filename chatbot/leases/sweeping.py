@@ -7,6 +7,7 @@ from typing import Self
 
 from chatbot.errors import ChatbotError
 from chatbot.ports import ChatHistory, SessionLeases
+from chatbot.tasks import end
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,7 @@ class Sweeper:
     ) -> None:
         """End the sweeping."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
 
     async def sweep(self) -> int:
         """Keep what was left unfinished and return how many turns that was.

@@ -32,7 +32,7 @@ CHINESE = Dialogue(
     fact="梭罗",
     follow_up="那它的风景怎么样",
     subject="瓦尔登湖",
-    follow_up_fact="湖水",
+    follow_up_fact="风景",
     small_talk="谢谢你，今天先到这里",
 )
 ENGLISH = Dialogue(

@@ -14,8 +14,9 @@ from chatbot.knowledge.ragflow.documents import SourceFile
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import MARGIN, RagflowKnowledgeBase, gravest
-from chatbot.knowledge.ragflow.tasks import all_within, cancelled
+from chatbot.knowledge.ragflow.tasks import all_within
 from chatbot.knowledge.ragflow.transport import RagflowTransport
+from chatbot.tasks import end
 
 SILENCE_SECONDS = 60.0
 SESSION_NAME_LENGTH = 60
@@ -103,7 +104,7 @@ class RagflowAnswers:
 
     async def close(self) -> None:
         """Close the connections to RAGFlow."""
-        await cancelled(self._deleting)
+        await end(*self._deleting)
         await self._knowledge_base.close()
 
     async def _passages(

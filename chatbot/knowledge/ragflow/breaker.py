@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from chatbot.knowledge.ragflow.errors import RagflowError, unreachable
-from chatbot.knowledge.ragflow.tasks import cancelled
+from chatbot.tasks import end
 
 PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -70,7 +70,7 @@ class CircuitBreaker:
 
     async def close(self) -> None:
         """End a probe that is under way."""
-        await cancelled([self._probing] if self._probing else [])
+        await end(*([self._probing] if self._probing else []))
 
     async def _run_probe(self) -> None:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from chatbot.errors import KnowledgeBaseError
-from chatbot.knowledge.ragflow.tasks import cancelled
+from chatbot.tasks import end
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Renewed(Generic[T]):
 
     async def close(self) -> None:
         """End a load that is under way."""
-        await cancelled([self._loading] if self._loading else [])
+        await end(*([self._loading] if self._loading else []))
 
     def _renewal(self) -> asyncio.Task[T]:
         if self._loading is None:

@@ -9,8 +9,8 @@ from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.fields import Row, text
 from chatbot.knowledge.ragflow.request import Call
-from chatbot.knowledge.ragflow.tasks import cancelled
 from chatbot.knowledge.ragflow.transport import RagflowTransport
+from chatbot.tasks import end
 
 LAST_PAGE = 500
 DESCRIPTION_LENGTH = 400
@@ -58,7 +58,7 @@ async def load_listing(transport: RagflowTransport) -> Listing:
             datasets={dataset.id: dataset for dataset in await loading},
         )
     finally:
-        await cancelled([loading])
+        await end(loading)
 
 
 async def chats(transport: RagflowTransport) -> Sequence[wire.Chat]:

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 from chatbot.knowledge.ragflow.errors import RagflowTimeoutError, too_late
+from chatbot.tasks import end
 
 T = TypeVar("T")
 
@@ -18,12 +19,4 @@ async def all_within(
         await asyncio.wait(tasks, timeout=max(seconds, 0))
         return [task.result() if task.done() else too_late(seconds) for task in tasks]
     finally:
-        await cancelled(tasks)
-
-
-async def cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel the tasks that still run, and return when all have ended."""
-    tasks = list(tasks)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
