@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from chatbot.relevance import Analysis, analysis, features
-from chatbot.terms import Term, terms
+from chatbot.terms import Term, coverage, terms
 from chatbot.text import language, sentences, tokens
 
 MOST_QUOTATIONS = 5
@@ -17,6 +17,7 @@ LONGEST_PASSAGE = 4000
 MOST_PASSAGES = 30
 
 _HEADING = 0.6  # what a match in the heading counts, beside one in the sentence itself
+_WHOLE = 0.15  # what a match counts, however common the words are in the passages
 _OTHER_LANGUAGE = 0.5
 _WORTH = 0.55  # the share of the best sentence's worth that the others must have
 
@@ -63,9 +64,9 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
         if not repeats:
             chosen.append(each)
             said |= each.tokens
-    passages = list(dict.fromkeys(each.place[0] for each in chosen))
+    order = list(dict.fromkeys(each.place[0] for each in chosen))
     chosen += _missing_steps(candidates, chosen)
-    chosen.sort(key=lambda each: (passages.index(each.place[0]), each.place))
+    chosen.sort(key=lambda each: (order.index(each.place[0]), each.place))
     return [each.quotation for each in chosen]
 
 
@@ -125,18 +126,13 @@ class _Scale:
     def worth(self, candidate: _Candidate) -> float:
         """Return how well a sentence answers."""
         total = sum(term.weight for term in self.terms) or 1.0
-        worth = 0.0
+        worth = _WHOLE * coverage(self.terms, candidate.tokens)
         for term, own, above in zip(
             self.terms, self.in_sentences, self.in_headings, strict=True
         ):
             worth += term.weight * own * term.presence(candidate.tokens) / total
-            worth += (
-                _HEADING
-                * term.weight
-                * above
-                * term.presence(candidate.passage.heading)
-                / total
-            )
+            heading = candidate.passage.heading
+            worth += _HEADING * term.weight * above * term.presence(heading) / total
         worth *= self.passages[candidate.place[0]] ** 2
         return worth * _OTHER_LANGUAGE if candidate.foreign else worth
 
