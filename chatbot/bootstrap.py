@@ -19,6 +19,7 @@ from chatbot.models.selection import open_model, select_model
 from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports, SessionLeases
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
+from chatbot.tasks import end
 from chatbot.tools.clock import current_time_tool
 from chatbot.tools.mcp import mcp_tools, read_mcp_servers
 from chatbot.tools.toolbox import Toolbox
@@ -130,6 +131,9 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
         settings.path(settings.knowledge_dir), settings.path(settings.chatbot_data_dir)
     )
     stack.push_async_callback(embedded.aclose)
+    # The first question does not wait for the index, as far as it can be ready before.
+    warming = asyncio.create_task(embedded.check(), name="knowledge index")
+    stack.push_async_callback(end, warming)
     return embedded
 
 

@@ -11,25 +11,17 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from chatbot.domain import (
-    ANONYMOUS,
     Assistant,
     Findings,
     Intent,
-    Session,
-    SessionSummary,
-    Turn,
-    in_force,
 )
-from chatbot.errors import InputError
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
-from chatbot.statistics import summarised
 from graphs.chat import ChatGraph, build_graph
 from graphs.keeping import as_known
+from graphs.sessions import Sessions
 from graphs.state import Context
-
-COUNTED = 1_000
 
 
 class Choices(TypedDict, total=False):
@@ -63,7 +55,7 @@ class Answer:
         return self.text
 
 
-class Chatbot:
+class Chatbot(Sessions):
     """Answers questions, one turn at a time, and knows the conversations.
 
     `graph` is the compiled state machine, for `ainvoke` and `astream` with a `Context`.
@@ -71,7 +63,7 @@ class Chatbot:
 
     def __init__(self, ports: Ports) -> None:
         self.graph: ChatGraph = build_graph(ports)
-        self._ports = ports
+        super().__init__(ports)
 
     @property
     def model_name(self) -> str:
@@ -132,7 +124,7 @@ class Chatbot:
         Raises:
             InputError: There is no such turn.
         """
-        turn = await self._turn(session_id, turn_id, user_id)
+        turn = await self.turn(session_id, turn_id, user_id=user_id)
         events = self.stream(
             turn.question,
             session_id=session_id,
@@ -158,49 +150,13 @@ class Chatbot:
         Raises:
             InputError: There is no such turn.
         """
-        turn = await self._turn(session_id, turn_id, user_id)
+        turn = await self.turn(session_id, turn_id, user_id=user_id)
         events = self.stream(
             question, session_id=session_id, user_id=user_id, route=route, replaces=turn.id
         )
         async with aclosing(events):
             async for event in events:
                 yield event
-
-    async def turns(
-        self,
-        session_id: str,
-        *,
-        user_id: str | None = None,
-        limit: int = 50,
-        replaced: bool = False,
-    ) -> Sequence[Turn]:
-        """Return the newest turns of a session, oldest first; with `replaced`, those as well.
-
-        Raises:
-            InputError: An id has the wrong form.
-            HistoryError: The history could not be read.
-        """
-        loaded = await self._ports.history.load(_session(session_id, user_id), limit=limit)
-        return loaded.turns if replaced else in_force(loaded.turns)
-
-    async def sessions(
-        self, *, user_id: str | None = None, limit: int = 50
-    ) -> Sequence[SessionSummary]:
-        """Return the user's sessions, the most recently active first.
-
-        Raises:
-            HistoryError: The history could not be read.
-        """
-        return await self._ports.history.sessions(user_id or ANONYMOUS, limit=limit)
-
-    async def clear(self, session_id: str, *, user_id: str | None = None) -> int:
-        """Forget a session and return how many turns it had.
-
-        Raises:
-            InputError: An id has the wrong form.
-            HistoryError: The history could not be written.
-        """
-        return await self._ports.history.clear(_session(session_id, user_id))
 
     async def assistants(self) -> Sequence[Assistant]:
         """Return the parts of the knowledge that can be asked.
@@ -227,35 +183,6 @@ class Chatbot:
             "knowledge": await self._ports.knowledge.check(),
         }
         return {part: reason for part, reason in found.items() if reason}
-
-    async def statistics(
-        self, session_id: str | None = None, *, user_id: str | None = None
-    ) -> Mapping[str, Any]:
-        """Return turns, intents, errors, degradations and latencies.
-
-        Of a session they are counted from its newest 1,000 turns; without one they are those of
-        this process since it started, which `metrics` has in the format of Prometheus.
-        """
-        if session_id is None:
-            return self._ports.statistics.summary()
-        session = _session(session_id, user_id)
-        return summarised((await self._ports.history.load(session, limit=COUNTED)).turns)
-
-    def metrics(self) -> bytes:
-        """Return the statistics of this process in the text format of Prometheus."""
-        return self._ports.statistics.exposition()
-
-    async def _turn(self, session_id: str, turn_id: str | None, user_id: str | None) -> Turn:
-        session = _session(session_id, user_id)
-        if turn_id is not None:
-            found = await self._ports.history.find(session, turn_id)
-        else:
-            turns = in_force((await self._ports.history.load(session, limit=20)).turns)
-            found = turns[-1] if turns else None
-        if found is None:
-            message = "There is no such turn in this conversation."
-            raise InputError(message)
-        return found
 
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices
@@ -288,7 +215,3 @@ async def open_chatbot(
 
     async with open_ports(settings or Settings.load(), tools) as ports:
         yield Chatbot(ports)
-
-
-def _session(session_id: str, user_id: str | None) -> Session:
-    return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)

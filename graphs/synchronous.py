@@ -9,9 +9,10 @@ from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
 
-from chatbot.domain import Assistant, SessionSummary, Turn
+from chatbot.domain import Assistant, Match, SessionSummary, Turn
 from chatbot.events import Event
 from chatbot.settings import Settings
+from chatbot.tasks import end
 from graphs.conversation import Answer, Chatbot, Choices, open_chatbot
 
 Result = TypeVar("Result")
@@ -63,6 +64,20 @@ class SyncChatbot:
         """See `Chatbot.clear`."""
         return self._run(self._bot.clear(session_id, user_id=user_id))
 
+    def search_sessions(
+        self, text: str, *, user_id: str | None = None, limit: int = 20
+    ) -> Sequence[Match]:
+        """See `Chatbot.search_sessions`."""
+        return self._run(self._bot.search_sessions(text, user_id=user_id, limit=limit))
+
+    def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
+        """See `Chatbot.rename`."""
+        self._run(self._bot.rename(session_id, title, user_id=user_id))
+
+    def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
+        """See `Chatbot.export`."""
+        return self._run(self._bot.export(session_id, user_id=user_id))
+
     def assistants(self) -> Sequence[Assistant]:
         """See `Chatbot.assistants`."""
         return self._run(self._bot.assistants())
@@ -77,7 +92,18 @@ class SyncChatbot:
             self._run(_end(events, alone))
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return _wait(asyncio.run_coroutine_threadsafe(work, self._loop))
+        """Return the result; Ctrl-C cancels the work and waits until it has ended."""
+        tasks: list[asyncio.Task[Result]] = []
+
+        async def held() -> Result:
+            tasks.append(asyncio.create_task(work))
+            return await tasks[0]
+
+        try:
+            return _wait(asyncio.run_coroutine_threadsafe(held(), self._loop))
+        except KeyboardInterrupt:
+            _wait(asyncio.run_coroutine_threadsafe(end(*tasks), self._loop))
+            raise
 
 
 @contextmanager

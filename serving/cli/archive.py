@@ -4,11 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from chatbot.domain import ANONYMOUS, Session
 from chatbot.errors import InputError
-from chatbot.history.archive import export_session, import_session
 from chatbot.settings import Settings
-from serving.cli.sessions import with_store
+from serving.cli.sessions import with_bot
 from serving.cli.words import complain, print_json
 
 STDIN = "-"
@@ -20,8 +18,7 @@ def export(settings: Settings, session_id: str, file: Path | None) -> None:
     Raises:
         InputError: There is no such session, or the file cannot be written.
     """
-    session = Session(session_id=session_id)
-    data = with_store(settings, lambda store: export_session(store, session))
+    data = with_bot(settings, lambda bot: bot.export(session_id))
     if file is None:
         print_json(data)
         return
@@ -47,8 +44,5 @@ def restore(settings: Settings, file: str, session_id: str | None) -> None:
     except ValueError:
         message = f"{file} is not JSON, as `chatbot sessions export` writes it."
         raise InputError(message) from None
-    session = with_store(
-        settings,
-        lambda store: import_session(store, data, user_id=ANONYMOUS, session_id=session_id),
-    )
+    session = with_bot(settings, lambda bot: bot.import_(data, session_id=session_id))
     complain(f"The session is there as {session.session_id}.")

@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from rich.text import Text
 
-from chatbot.bootstrap import open_ports
-from chatbot.domain import ANONYMOUS, Session, Turn
+from chatbot.domain import Turn
 from chatbot.errors import InputError
-from chatbot.ports import SessionStore
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, open_chatbot
 from serving.cli.markdown import AnswerMarkdown
@@ -100,7 +98,7 @@ def clear_session(settings: Settings, session_id: str) -> None:
 
 def search_sessions(settings: Settings, text: str, limit: int, *, as_json: bool) -> None:
     """Print the turns that have all words of the text."""
-    found = with_store(settings, lambda store: store.search(ANONYMOUS, text, limit=limit))
+    found = with_bot(settings, lambda bot: bot.search_sessions(text, limit=limit))
     if as_json:
         print_json(
             [
@@ -134,10 +132,7 @@ def rename_session(settings: Settings, session_id: str, title: str) -> None:
     Raises:
         InputError: There is no such session, or the title has no words.
     """
-    session = Session(session_id=session_id)
-    if not with_store(settings, lambda store: store.rename(session, title)):
-        message = f"There is no session {session_id}."
-        raise InputError(message)
+    with_bot(settings, lambda bot: bot.rename(session_id, title))
 
 
 def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
@@ -146,17 +141,6 @@ def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -
     async def run() -> Result:
         async with open_chatbot(settings) as bot:
             return await work(bot)
-
-    return asyncio.run(run())
-
-
-def with_store(settings: Settings, work: Callable[[SessionStore], Awaitable[Result]]) -> Result:
-    """Return what the work with the store of the sessions gives."""
-
-    async def run() -> Result:
-        async with open_ports(settings) as ports:
-            # Every store that is opened from settings keeps sessions in full.
-            return await work(cast("SessionStore", ports.history))
 
     return asyncio.run(run())
 

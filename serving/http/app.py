@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
 
+from chatbot.logs import configure_levels
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
 from serving.http import chat, health, knowledge, page, sessions
@@ -34,9 +35,10 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         # Whatever reads files runs in a thread: the loop may belong to a server that
         # refuses blocking calls, and other sessions must not wait for an import.
-        known = settings or await asyncio.to_thread(Settings.load)
+        known = settings if settings is not None else await asyncio.to_thread(Settings.load)
         if open_bot is open_chatbot:
             await asyncio.to_thread(importlib.import_module, "chatbot.bootstrap")
+        configure_levels(known)
         app.state.settings = known
         app.state.version = await asyncio.to_thread(_version)
         app.state.page = await asyncio.to_thread(page.load_page)

@@ -1,0 +1,143 @@
+"""The conversations of a chatbot, as people and programs look after them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from chatbot.domain import ANONYMOUS, Match, Session, SessionSummary, Turn, in_force
+from chatbot.errors import InputError
+from chatbot.history.archive import export_session, import_session
+from chatbot.ports import Ports, SessionStore
+from chatbot.statistics import summarised
+
+COUNTED = 1_000
+
+
+class Sessions:
+    """What can be done with sessions and their turns. Without a user they are anonymous ones.
+
+    Every method raises `InputError` for an id of the wrong form, and `HistoryError` where
+    neither the store nor its fallback can do it.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    async def turns(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        limit: int = 50,
+        replaced: bool = False,
+    ) -> Sequence[Turn]:
+        """Return the newest turns of a session, oldest first; `replaced` ones if asked for."""
+        loaded = await self._ports.history.load(session_of(session_id, user_id), limit=limit)
+        return loaded.turns if replaced else in_force(loaded.turns)
+
+    async def turn(
+        self, session_id: str, turn_id: str | None = None, *, user_id: str | None = None
+    ) -> Turn:
+        """Return one turn of a session, the last one that counts by default.
+
+        Raises:
+            InputError: There is no such turn.
+        """
+        session = session_of(session_id, user_id)
+        if turn_id is not None:
+            found = await self._ports.history.find(session, turn_id)
+        else:
+            turns = in_force((await self._ports.history.load(session, limit=20)).turns)
+            found = turns[-1] if turns else None
+        if found is None:
+            message = "There is no such turn in this conversation."
+            raise InputError(message)
+        return found
+
+    async def sessions(
+        self, *, user_id: str | None = None, limit: int = 50, before: datetime | None = None
+    ) -> Sequence[SessionSummary]:
+        """Return the user's sessions, the most recently active first.
+
+        `before` is the last activity of the last session on the page before.
+        """
+        user = user_id or ANONYMOUS
+        if before is None:
+            return await self._ports.history.sessions(user, limit=limit)
+        return await self._store.sessions(user, limit=limit, before=before)
+
+    async def search_sessions(
+        self, text: str, *, user_id: str | None = None, limit: int = 20
+    ) -> Sequence[Match]:
+        """Return the user's turns that have all words of the text, the newest first."""
+        return await self._store.search(user_id or ANONYMOUS, text, limit=limit)
+
+    async def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
+        """Give a session another title.
+
+        Raises:
+            InputError: There is no such session, or the title has no words.
+        """
+        if not await self._store.rename(session_of(session_id, user_id), title):
+            message = f"There is no session {session_id}."
+            raise InputError(message)
+
+    async def clear(self, session_id: str, *, user_id: str | None = None) -> int:
+        """Forget a session and return how many turns it had."""
+        return await self._ports.history.clear(session_of(session_id, user_id))
+
+    async def forget_user(self, user_id: str | None = None) -> int:
+        """Forget all sessions of a user and return how many there were."""
+        return await self._store.forget_user(user_id or ANONYMOUS)
+
+    async def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
+        """Return a session with all its turns and their records as plain JSON.
+
+        Raises:
+            InputError: There is no such session.
+        """
+        return await export_session(self._store, session_of(session_id, user_id))
+
+    async def import_(
+        self, data: object, *, user_id: str | None = None, session_id: str | None = None
+    ) -> Session:
+        """Make a session from what `export` returned, and return it.
+
+        It gets the id it had, or `session_id`.
+
+        Raises:
+            InputError: It is something else, or the session exists with other turns.
+        """
+        return await import_session(
+            self._store, data, user_id=user_id or ANONYMOUS, session_id=session_id
+        )
+
+    async def statistics(
+        self, session_id: str | None = None, *, user_id: str | None = None
+    ) -> Mapping[str, Any]:
+        """Return turns, intents, errors, degradations and latencies.
+
+        Of a session they are counted from its newest 1,000 turns; without one they are those of
+        this process since it started, which `metrics` has in the format of Prometheus.
+        """
+        if session_id is None:
+            return self._ports.statistics.summary()
+        session = session_of(session_id, user_id)
+        return summarised((await self._ports.history.load(session, limit=COUNTED)).turns)
+
+    def metrics(self) -> bytes:
+        """Return the statistics of this process in the text format of Prometheus."""
+        return self._ports.statistics.exposition()
+
+    @property
+    def _store(self) -> SessionStore:
+        """The history as a store of sessions, which every store of ours is."""
+        if not hasattr(self._ports.history, "restore"):
+            message = "This history keeps turns alone: it has no list of named sessions."
+            raise InputError(message)
+        return cast("SessionStore", self._ports.history)
+
+
+def session_of(session_id: str, user_id: str | None) -> Session:
+    """Return the session with these ids, of the anonymous user where none is named."""
+    return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)
