@@ -101,6 +101,7 @@ async def _history(
         database=database,
         collection=collection,
         ttl_days=settings.session_ttl_days,
+        owner=settings.mongodb_owner,
     )
     history = await stack.enter_async_context(ResilientChatHistory(primary, local))
     leases = MongoLeases(client, database=database, collection=collection)

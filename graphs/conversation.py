@@ -3,7 +3,8 @@
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import HumanMessage
@@ -182,7 +183,19 @@ class Chatbot(Sessions):
             "history": await self._ports.history.check(),
             "knowledge": await self._ports.knowledge.check(),
         }
+        endpoints = self.endpoints()
+        if endpoints and not any(each["state"] == "ready" for each in endpoints):
+            found["model"] = "Every endpoint of the model has failed lately and rests."
         return {part: reason for part, reason in found.items() if reason}
+
+    def endpoints(self) -> list[dict[str, Any]]:
+        """Return how each endpoint of the model does; see `EndpointState`."""
+        states = getattr(self._ports.model, "states", None)
+        return [] if states is None else [asdict(state) for state in states()]
+
+    def image(self, name: str) -> Path | None:
+        """Return the file of an image that a model made, if the name is one of ours."""
+        return None if self._ports.images is None else self._ports.images.path(name)
 
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices

@@ -171,8 +171,8 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     except HistoryError as error:
         turn.degrade("history", f"This turn could not be kept: {error.message}")
     await turn.let_go()
-    turn.close()
     log_turn(turn, "complete", ports.statistics)
+    turn.close()
     return {}
 
 

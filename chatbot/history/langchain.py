@@ -5,14 +5,17 @@ import uuid
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from chatbot.domain import Session, Turn
+from chatbot.domain import ANONYMOUS, Session, Turn
 from chatbot.errors import InputError
 from chatbot.ports import ChatHistory
+
+if TYPE_CHECKING:
+    from langchain_mongodb import MongoDBChatMessageHistory
 
 SYNCHRONOUS_SECONDS = 30.0
 
@@ -28,6 +31,33 @@ def message_history(
     awaited; those that are not are for other threads.
     """
     return _SessionMessages(history, session, limit=limit, loop=asyncio.get_running_loop())
+
+
+def mongodb_message_history(
+    uri: str,
+    session: Session,
+    *,
+    database: str = "chatbot",
+    collection: str = "chat_history",
+    owner: str = ANONYMOUS,
+) -> "MongoDBChatMessageHistory":
+    """Return a session in MongoDB as LangChain's own class reads it.
+
+    For programs that use that class already. It is synchronous and knows neither users nor
+    expiry nor outages: what it adds is found again, what it clears is gone.
+    """
+    # The package takes seconds to import, and nothing else needs it.
+    from langchain_mongodb import MongoDBChatMessageHistory  # noqa: PLC0415
+
+    from chatbot.history.mongo_store import stored_key  # noqa: PLC0415 - loads the driver
+
+    return MongoDBChatMessageHistory(
+        uri,
+        session_id=stored_key(session, owner),
+        database_name=database,
+        collection_name=collection,
+        create_index=False,
+    )
 
 
 class _SessionMessages(BaseChatMessageHistory):

@@ -21,6 +21,13 @@ from chatbot.history.session_documents import opened
 Collection = AsyncCollection[dict[str, Any]]
 
 
+def stored_key(session: Session, owner: str) -> str:
+    """Return the key of the session. The owner's is the plain session id, as LangChain's is."""
+    if session.user_id == owner:
+        return session.session_id
+    return f"{session.user_id} {session.session_id}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MongoStore:
     """The collections of sessions and messages, and how long a session lives.
@@ -44,10 +51,8 @@ class MongoStore:
         return datetime.now(UTC) - self.life
 
     def key(self, session: Session) -> str:
-        """Return the stored key. The owner's is the plain session id, as LangChain's is."""
-        if session.user_id == self.owner:
-            return session.session_id
-        return f"{session.user_id} {session.session_id}"
+        """Return the stored key."""
+        return stored_key(session, self.owner)
 
     def mine(self, session: Session) -> Document:
         """Return the condition for the session's messages."""

@@ -3,7 +3,9 @@
 import asyncio
 from typing import Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
 from serving.http.state import Bot
@@ -13,13 +15,31 @@ HEALTH_SECONDS = 8.0
 router = APIRouter(tags=["health"])
 
 
+class Endpoint(BaseModel):
+    """An endpoint of the model: `cooling` rests for so many seconds, `probing` is tried."""
+
+    name: str
+    state: Literal["ready", "cooling", "probing"]
+    seconds: float
+    error: str | None
+    calls: int
+    failures: int
+
+
 class Health(BaseModel):
     """`degraded` gives the reason for each part that does not work as it should."""
 
     status: Literal["ok", "degraded"]
     degraded: dict[str, str]
     model: str
+    endpoints: list[Endpoint]
     version: str
+
+
+@router.get("/api/metrics", response_class=PlainTextResponse)
+async def metrics(bot: Bot) -> Response:
+    """Tell the counts of this process in the text format of Prometheus."""
+    return Response(bot.metrics(), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/health")
@@ -34,5 +54,6 @@ async def health(request: Request, bot: Bot) -> Health:
         status="degraded" if degraded else "ok",
         degraded=degraded,
         model=bot.model_name,
+        endpoints=[Endpoint(**state) for state in bot.endpoints()],
         version=request.app.state.version,
     )

@@ -34,7 +34,7 @@ class Storage:
 
     def __init__(self, data_dir: Path, folder: Path) -> None:
         key = sha256(os.fsencode(folder)).hexdigest()[:16]
-        self._place = data_dir / "knowledge" / key
+        self._place = data_dir / "knowledge-index" / key
 
     def open(self) -> Index | None:
         """Return the newest saved index, or nothing if there is no usable one."""

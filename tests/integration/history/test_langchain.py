@@ -20,7 +20,7 @@ from pymongo import MongoClient
 from chatbot.domain import Session
 from chatbot.errors import InputError
 from chatbot.history.connection import Client, open_client
-from chatbot.history.langchain import message_history
+from chatbot.history.langchain import message_history, mongodb_message_history
 from chatbot.history.local import LocalChatHistory
 from tests.integration.history.stores import mongo_history, turn
 from tests.servers.mongod import Mongod
@@ -195,3 +195,22 @@ async def test_a_history_of_messages_serves_other_threads() -> None:
             messages.clear()
         await asyncio.to_thread(messages.clear)
         assert await history.turns(SESSION) == ()
+
+
+@pytest.mark.parametrize("session", [SESSION, ALICE], ids=["anonymous", "of a user"])
+async def test_our_session_is_opened_as_langchains_class(
+    mongod: Mongod, client: Client, session: Session
+) -> None:
+    async with mongo_history(mongod, DATABASE) as ours:
+        await ours.save(session, turn("1", answer="one"))
+        await ours.save(session, turn("2", answer="two"))
+
+    def read() -> list[str]:
+        history = mongodb_message_history(mongod.uri, session, database=DATABASE)
+        try:
+            return texts(history)
+        finally:
+            history.client.close()
+
+    found = await asyncio.to_thread(read)
+    assert [text.partition(":")[0] for text in found] == ["human", "ai"] * 2

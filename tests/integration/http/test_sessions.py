@@ -167,3 +167,23 @@ def test_health_gives_the_reason_of_each_degraded_part(service: Service) -> None
         "knowledge": "RAGFlow cannot be reached.",
         "history": "MongoDB cannot be reached.",
     }
+
+
+def test_metrics_count_what_happened(service: Service) -> None:
+    service.ask("leave?", session_id="a")
+    response = service.client.get("/api/metrics")
+
+    assert response.headers["content-type"].startswith("text/plain")
+    assert 'chatbot_turns_total{intent="' in response.text
+    assert "chatbot_turn_seconds_count 1.0" in response.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("0" * 64 + ".png", id="no such image"),
+        pytest.param("..%2f..%2fhistory.sqlite3", id="another file"),
+    ],
+)
+def test_only_kept_images_are_given(service: Service, name: str) -> None:
+    assert service.client.get(f"/api/images/{name}").status_code == 404

@@ -302,7 +302,7 @@ async def test_a_damaged_index_is_made_anew(
     first = LocalKnowledgeBase(folder, tmp_path / "data")
     assert await find(first, "pump oiled")
     await first.aclose()
-    (saved,) = (tmp_path / "data" / "knowledge").glob(f"*/*/{file}")
+    (saved,) = (tmp_path / "data" / "knowledge-index").glob(f"*/*/{file}")
     if content is None:
         saved.unlink()
     else:
@@ -322,7 +322,7 @@ async def test_old_indexes_are_removed(folder: Path, tmp_path: Path) -> None:
         assert await find(knowledge_base, "pump oiled")
         await knowledge_base.aclose()
 
-    assert len(list((tmp_path / "data" / "knowledge").glob("*/*"))) == 2
+    assert len(list((tmp_path / "data" / "knowledge-index").glob("*/*"))) == 2
 
 
 PROGRAM = """
@@ -356,7 +356,7 @@ def test_processes_that_start_at_once_share_the_index(tmp_path: Path) -> None:
         assert out.decode().strip().endswith("休假制度.md"), errors.decode()
         assert b"Traceback" not in errors
 
-    (saved,) = (tmp_path / "knowledge").iterdir()
+    (saved,) = (tmp_path / "knowledge-index").iterdir()
     assert len(list(saved.iterdir())) == 1
 
 
