@@ -6,12 +6,13 @@ import random
 
 from chatbot.errors import BusyError, ChatbotError, HistoryError
 from chatbot.ports import ChatHistory, SessionLeases
-from chatbot.tasks import end
+from chatbot.tasks import pause, stop
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = 1.0
+STOP_SECONDS = 2.0
 IDLE_SECONDS = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 
@@ -23,6 +24,7 @@ class Lease:
         self._turn = turn
         self._leases = leases
         self._history = history
+        self._stopping = asyncio.Event()
         self._renewal: asyncio.Task[None] | None = None
 
     async def take(self, wait_seconds: float) -> None:
@@ -45,7 +47,7 @@ class Lease:
         """Free the session. What cannot be freed expires by itself."""
         if self._renewal is not None:
             renewal, self._renewal = self._renewal, None
-            await end(renewal)
+            await stop(renewal, self._stopping, seconds=STOP_SECONDS)
             await self._release()
 
     async def _claim(self, wait_seconds: float) -> None:
@@ -72,7 +74,9 @@ class Lease:
     async def _renew(self) -> None:
         """Renew until the turn ends; keep it if its run was cancelled between two steps."""
         while self._turn.idle_seconds() < IDLE_SECONDS:
-            await asyncio.sleep(RENEW_SECONDS)
+            await pause(self._stopping, RENEW_SECONDS)
+            if self._stopping.is_set():
+                return
             try:
                 await self._leases.renew(self._turn.session, self._turn.kept_as("stopped"))
             except ChatbotError as error:

@@ -7,11 +7,12 @@ from typing import Self
 
 from chatbot.errors import ChatbotError
 from chatbot.ports import ChatHistory, SessionLeases
-from chatbot.tasks import end
+from chatbot.tasks import pause, stop
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 10.0
+STOP_SECONDS = 3.0
 BATCH = 20
 
 
@@ -21,6 +22,7 @@ class Sweeper:
     def __init__(self, history: ChatHistory, leases: SessionLeases) -> None:
         self._history = history
         self._leases = leases
+        self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -36,7 +38,7 @@ class Sweeper:
     ) -> None:
         """End the sweeping."""
         if self._task is not None:
-            await end(self._task)
+            await stop(self._task, self._stopping, seconds=STOP_SECONDS)
 
     async def sweep(self) -> int:
         """Keep what was left unfinished and return how many turns that was.
@@ -50,9 +52,9 @@ class Sweeper:
         return len(left)
 
     async def _sweep_on(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             try:
                 await self.sweep()
             except ChatbotError as error:
                 logger.debug("abandoned turns could not be kept yet: %s", error.message)
-            await asyncio.sleep(SWEEP_SECONDS)
+            await pause(self._stopping, SWEEP_SECONDS)

@@ -178,8 +178,10 @@ async def test_a_session_of_another_owner_is_refused(mongod: Mongod, database: s
 def locked() -> Iterator[Mongod]:
     """A MongoDB that asks for a password; `reader` may only read."""
     with Mongod() as server:
-        server.command("createUser", "writer", pwd="right", roles=["readWriteAnyDatabase"])
-        server.command("createUser", "reader", pwd="right", roles=["readAnyDatabase"])
+        # Kept on the disk before it is killed.
+        kept = {"pwd": "right", "writeConcern": {"w": 1, "j": True}}
+        server.command("createUser", "writer", roles=["readWriteAnyDatabase"], **kept)
+        server.command("createUser", "reader", roles=["readAnyDatabase"], **kept)
         server.kill()
         server.start("--auth")
         yield server
