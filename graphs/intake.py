@@ -43,7 +43,7 @@ class Choices:
     timezone: str = ""
     replaces: str | None = None
     response_schema: Mapping[str, Any] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def context_of(runtime: Runtime[Context]) -> Context:
@@ -158,7 +158,7 @@ def _schema(value: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - unchecked
     return value
 
 
-def _options(parameters: Any, stop: Any) -> Mapping[str, Any]:  # noqa: ANN401 - unchecked
+def _options(parameters: Any, stop: Any) -> dict[str, Any]:  # noqa: ANN401 - unchecked
     if parameters is not None and not isinstance(parameters, Mapping):
         message = 'model_parameters must be an object, such as {"temperature": 0.2}.'
         raise InputError(message)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from chatbot.domain import ANONYMOUS
 from chatbot.errors import HistoryError, KnowledgeBaseError
 from chatbot.events import error_data
 from chatbot.knowledge.ranking import mentioned, rank
@@ -24,6 +25,7 @@ from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
 from graphs.summing import sum_up
 from graphs.tracing import describe_trace
+from graphs.turn import LiveTurn
 
 SHOWN_TO_ROUTER = 30
 
@@ -153,7 +155,7 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
             query=state.query if looked_up else None,
             passages=state.passages,
         )
-        message = await stream_answer(turn, ports, _request(task, runtime, ports))
+        message = await stream_answer(turn, ports, _request(turn, task, runtime, ports))
     turn.finished = True
     describe_trace(model=turn.record.get("model"), degraded=turn.degraded_parts())
     return {"messages": [message]}
@@ -176,13 +178,18 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     return {}
 
 
-def _request(task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
+def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
     choices = choices_of(runtime)
+    user_id = turn.session.user_id
+    whose = {} if user_id == ANONYMOUS else {"user": user_id}
     toolbox = ports.toolbox
     if toolbox.tools and choices.timezone:
         toolbox = toolbox.replacing(current_time_tool(choices.timezone))
     return Request(
-        task=task, toolbox=toolbox, schema=choices.response_schema, options=choices.options
+        task=task,
+        toolbox=toolbox,
+        schema=choices.response_schema,
+        options=whose | choices.options,
     )
 
 

@@ -147,6 +147,9 @@ async def test_parameters_and_stop_words_reach_the_model(bench: Bench) -> None:
     bench.script(CHAT, Said(["hi"]))
     await bench.bot.ask("hi", model_parameters={"temperature": 0.1}, stop=["END"])
     assert bench.model.options[-1] == {"temperature": 0.1, "stop": ["END"]}
+    bench.script(CHAT, Said(["hi"]))
+    await bench.bot.ask("hi", user_id="ann")
+    assert bench.model.options[-1] == {"user": "ann"}
     assert "temperature" not in bench.model.options[0]
 
 
