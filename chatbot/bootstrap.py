@@ -105,7 +105,12 @@ async def _history(
     )
     history = await stack.enter_async_context(ResilientChatHistory(primary, local))
     leases = MongoLeases(client, database=database, collection=collection)
-    return history, ResilientLeases(leases, local_leases, away=lambda: history.is_away)
+    return history, ResilientLeases(
+        leases,
+        local_leases,
+        away=lambda: history.is_away,
+        failed=history.note_failure,
+    )
 
 
 async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase:

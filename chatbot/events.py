@@ -6,7 +6,7 @@
 
 from typing import Any, Literal, TypedDict
 
-from chatbot.errors import ChatbotError
+from chatbot.errors import ChatbotError, SchemaError
 
 EventType = Literal[
     "stage", "metadata", "reasoning", "content", "citations", "usage", "end", "error"
@@ -26,7 +26,8 @@ class Event(TypedDict):
     - `usage`: `input_tokens`, `output_tokens`, `model`, `first_token_ms`, `total_ms`, `timings`
       (milliseconds per step)
     - `end`: `full_answer`, `finish_reason`, `metadata` (as above, `degraded` completed)
-    - `error`: `code`, `message`, `retryable`, `retry_after` (seconds or null), `partial_answer`
+    - `error`: `code`, `message`, `retryable`, `retry_after` (seconds or null),
+      `partial_answer`, and `last_text` where an answer did not fit its schema
     """
 
     type: EventType
@@ -35,10 +36,13 @@ class Event(TypedDict):
 
 def error_data(error: ChatbotError, partial_answer: str = "") -> dict[str, Any]:
     """Return the data of the `error` event for `error`."""
-    return {
+    data: dict[str, Any] = {
         "code": error.code,
         "message": error.message,
         "retryable": error.retryable,
         "retry_after": error.retry_after,
         "partial_answer": partial_answer,
     }
+    if isinstance(error, SchemaError):
+        data["last_text"] = error.text
+    return data

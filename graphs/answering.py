@@ -51,7 +51,8 @@ async def stream_answer(turn: LiveTurn, ports: Ports, request: Request) -> AIMes
     try:
         return await _answer(turn, ports, request, fitted)
     except ModelError as error:
-        if error.kind != "context_too_long" or turn.answer or ports.window is None:
+        used_tools = "tools" in turn.record  # they may not run a second time
+        if error.kind != "context_too_long" or turn.answer or used_tools or not ports.window:
             raise
         smaller = await fit(request.task, ports.window.smaller(), request.toolbox)
         return await _answer(turn, ports, request, smaller)
@@ -71,11 +72,22 @@ async def _answer(
             await _converse(answering, ports.model, request, messages)
     finally:
         # Also of an answer that was stopped or broke, all that was said is kept.
-        answering.finish(counted=fitted.tokens)
+        answering.finish()
     if not turn.answer.strip():
-        message = "The model gave an empty answer. Please try again."
-        raise ModelError("protocol", message)
+        raise _nothing_said(turn.record["finish_reason"])
     return turn.answer_message(answering.message_id)
+
+
+def _nothing_said(finish_reason: str | None) -> ModelError:
+    """Return why an answer came to its end without a word."""
+    if finish_reason == "content_filter":
+        message = "The model's content filter held the answer back. Please ask differently."
+        return ModelError("content_filter", message)
+    if finish_reason == "length":
+        message = "The answer was cut off before its first word: the token limit is too low."
+        return ModelError("bad_request", message)
+    message = "The model gave an empty answer. Please try again."
+    return ModelError("protocol", message)
 
 
 async def _converse(
@@ -176,7 +188,7 @@ class _Answering:
         if self.turn.answer.strip():
             self.turn.say(self._citations.feed("\n\n"))
 
-    def finish(self, *, counted: int | None) -> None:
+    def finish(self) -> None:
         """Emit what was held back and note how the answer came about."""
         self.turn.say(self._citations.finish())
         used = any(self._usage.values())
@@ -191,9 +203,6 @@ class _Answering:
                 "estimated": bool(self._facts.get("usage_estimated")),
             },
         )
-        if counted and used and self._ports.window and not self.turn.record.get("tools"):
-            counter = self._ports.window.counter
-            counter.correct(counted=counted, reported=self._usage["input_tokens"])
 
     async def _show_image(self, url: str) -> None:
         if self._ports.images is None:

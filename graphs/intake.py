@@ -115,7 +115,7 @@ def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:
         raise InputError(message)
     content = asked[-1].content
     blocks = [block for block in content if isinstance(block, dict)]
-    kinds = {block.get("type") for block in blocks} - {"text"}
+    kinds = {str(block.get("type")) for block in blocks} - {"text"}
     if other := kinds - IMAGE_BLOCKS:
         message = f"The question may hold text and images, not {other.pop()!r}."
         raise InputError(message)
@@ -132,7 +132,7 @@ def images_of(messages: Sequence[AnyMessage], turn_id: str) -> list[Mapping[str,
     return [
         block
         for block in asked[-1].content
-        if isinstance(block, dict) and block.get("type") in IMAGE_BLOCKS
+        if isinstance(block, dict) and str(block.get("type")) in IMAGE_BLOCKS
     ]
 
 

@@ -48,6 +48,11 @@ def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpd
             raise
         except Exception as error:
             known = as_known(error)
+            if turn.finished:  # the answer is whole: what failed came after it
+                await keep(ports, turn, "complete")
+                turn.degrade("closing", known.message)
+                turn.close()
+                return {}
             turn.note(error={"code": known.code, "message": known.message, "step": step})
             await keep(ports, turn, "failed")
             turn.send("error", error_data(known, turn.answer))
@@ -85,8 +90,8 @@ async def _save(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> Non
     try:
         async with asyncio.timeout(SAVE_SECONDS):
             await history.save(turn.session, turn.kept_as(status))
-    except (ChatbotError, TimeoutError) as error:
-        logger.error("turn %s was not saved: %s", turn.id, error)  # noqa: TRY400 - no bug
+    except Exception as error:  # noqa: BLE001 - whatever it is, the turn has to be closed
+        logger.error("turn %s was not saved: %r", turn.id, error)  # noqa: TRY400 - told, not raised
     finally:
         await turn.let_go()
 

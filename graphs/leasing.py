@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 
+from chatbot.domain import Turn, TurnStatus
 from chatbot.errors import BusyError, ChatbotError, HistoryError
 from chatbot.ports import ChatHistory, SessionLeases
 from chatbot.tasks import pause, stop
@@ -25,6 +26,7 @@ class Lease:
         self._leases = leases
         self._history = history
         self._stopping = asyncio.Event()
+        self._released = False
         self._renewal: asyncio.Task[None] | None = None
 
     async def take(self, wait_seconds: float) -> None:
@@ -37,25 +39,28 @@ class Lease:
             BusyError: The session was not free within `wait_seconds`.
         """
         try:
-            await self._claim(wait_seconds)
+            left = await self._claim(wait_seconds)
         except HistoryError as error:
             self._turn.degrade("lease", error.message)
             return
         self._renewal = asyncio.create_task(self._renew(), name=f"lease {self._turn.id}")
+        if left is not None:
+            await self._keep(left)
 
     async def end(self) -> None:
         """Free the session. What cannot be freed expires by itself."""
         if self._renewal is not None:
-            renewal, self._renewal = self._renewal, None
-            await stop(renewal, self._stopping, seconds=STOP_SECONDS)
+            await stop(self._renewal, self._stopping, seconds=STOP_SECONDS)
+        if not self._released:
             await self._release()
+            self._released = True
 
-    async def _claim(self, wait_seconds: float) -> None:
+    async def _claim(self, wait_seconds: float) -> Turn | None:
         loop = asyncio.get_running_loop()
         give_up, pause = loop.time() + wait_seconds, FIRST_PAUSE
         while True:
             try:
-                left = await self._leases.claim(
+                return await self._leases.claim(
                     self._turn.session, self._turn.kept_as("stopped")
                 )
             except BusyError:
@@ -63,10 +68,6 @@ class Lease:
                     raise
                 if pause == FIRST_PAUSE:
                     self._turn.stage("waiting")
-            else:
-                if left is not None:
-                    await self._history.save(self._turn.session, left)
-                return
             # Not all that wait ask at the same moment.
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
             pause = min(pause * 1.5, LONGEST_PAUSE)
@@ -81,12 +82,17 @@ class Lease:
                 await self._leases.renew(self._turn.session, self._turn.kept_as("stopped"))
             except ChatbotError as error:
                 logger.debug("the lease of turn %s waits: %s", self._turn.id, error.message)
-        self._renewal = None
-        try:
-            await self._history.save(self._turn.session, self._turn.kept_as("stopped"))
-        except ChatbotError as error:
-            logger.warning("turn %s was not saved: %s", self._turn.id, error.message)
+        self._turn.drop_prefetch()
+        status: TurnStatus = "complete" if self._turn.finished else "stopped"
+        await self._keep(self._turn.kept_as(status))
         await self._release()
+        self._released = True
+
+    async def _keep(self, turn: Turn) -> None:
+        try:
+            await self._history.save(self._turn.session, turn)
+        except ChatbotError as error:
+            logger.warning("turn %s was not saved: %s", turn.id, error.message)
 
     async def _release(self) -> None:
         try:

@@ -7,10 +7,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.domain import ANONYMOUS
-from chatbot.errors import HistoryError, KnowledgeBaseError
+from chatbot.errors import HistoryError, KnowledgeBaseError, KnowledgeFailure
 from chatbot.events import error_data
 from chatbot.knowledge.ranking import mentioned, rank
-from chatbot.messages import MessagePipeline
+from chatbot.messages import MessagePipeline, Outcome
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
@@ -146,6 +146,8 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
     turn.send_metadata()
     turn.stage("answering")
     if looked_up and state.outcome in {"unavailable", "forbidden"}:
+        if choices_of(runtime).response_schema is not None:
+            raise _not_asked(turn, state.outcome)
         # Said by us: a model that was told so might still answer from what it believes.
         message = say_notice(turn, pipeline, state.outcome)
     else:
@@ -165,7 +167,7 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     """Keep the turn, then close it."""
     turn = running(state)
     cut: int = turn.record.get("cut", {}).get("turns", 0)
-    if ports.limits.summarize and cut:
+    if ports.limits.summarize and (cut or turn.out_of_sight):
         await sum_up(turn, ports, _pipeline(state, runtime, ports), cut)
     try:
         if reason := await ports.history.save(turn.session, turn.kept_as("complete")):
@@ -176,6 +178,13 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     log_turn(turn, "complete", ports.statistics)
     turn.close()
     return {}
+
+
+def _not_asked(turn: LiveTurn, outcome: Outcome) -> KnowledgeBaseError:
+    """Return the error for an answer that may only be JSON and could not be looked up."""
+    reasons = [entry["reason"] for entry in turn.record["degraded"]]
+    kind: KnowledgeFailure = "forbidden" if outcome == "forbidden" else "unavailable"
+    return KnowledgeBaseError(kind, " ".join(reasons) or "The knowledge base was not asked.")
 
 
 def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
@@ -189,7 +198,7 @@ def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports
         task=task,
         toolbox=toolbox,
         schema=choices.response_schema,
-        options=whose | choices.options,
+        options=choices.options | whose,
     )
 
 
@@ -201,7 +210,7 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         turns=state.history,
         instructions=choices.instructions,
         language=choices.language,
-        with_tools=bool(ports.toolbox.tools),
+        with_tools=bool(ports.toolbox.tools) and choices.response_schema is None,
         summary=state.summary,
         images=state.images,
     )

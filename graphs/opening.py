@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from chatbot.domain import LoadedHistory, Turn, in_force
 from chatbot.errors import HistoryError, InputError, ModelError
 from chatbot.messages import text_of
+from chatbot.models.structured import StructuredOutput
 from chatbot.ports import Ports
 from graphs.intake import choices_of, clean, images_of, question_of, session_of, turn_of
 from graphs.leasing import Lease
@@ -32,7 +33,7 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn
     """
     execution = runtime.execution_info
     turn_id = (execution and execution.run_id) or str(uuid.uuid4())
-    choices_of(runtime)
+    choices = choices_of(runtime)
     turn = LiveTurn(
         session=session_of(runtime, ports.default_session_id),
         turn_id=turn_id,
@@ -41,6 +42,10 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn
         deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
     )
     session = turn.session
+    if (replaces := choices.replaces) is not None:
+        turn.note(replaces=replaces)
+    if choices.response_schema is not None:
+        StructuredOutput(choices.response_schema, ports.prompts)  # refused here if it is none
     trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
     turn.note(trace_id=trace_id or None, thread_id=execution and execution.thread_id)
     return turn
@@ -63,8 +68,8 @@ async def open_turn(
     """
     if ports.leases is not None:
         lease = Lease(turn, ports.leases, ports.history)
-        await lease.take(ports.limits.wait_seconds)
         turn.let_go = lease.end
+        await lease.take(ports.limits.wait_seconds)
     # Replaced turns do not count, so more are loaded than are shown.
     loaded = await _loaded(turn, ports, 2 * ports.limits.history_turns + 10)
     answers = [message for message in state.messages if turn_of(message) == turn.id]
@@ -73,19 +78,22 @@ async def open_turn(
         await turn.let_go()
         turn.replay(done)
         return {"turn": turn, "messages": [] if answers else [turn.answer_message()]}
-    earlier = in_force([each for each in loaded.turns if each.id != turn.id])
+    others = [each for each in loaded.turns if each.id != turn.id]
+    earlier = in_force(others)
     replaces = choices_of(runtime).replaces
     if replaces is None and config.get("configurable", {}).get(FROM_CHECKPOINT):
         replaces = _first_after(state.messages, earlier, turn)
     if replaces is not None:
-        earlier = await _before(replaces, earlier, turn, ports)
+        earlier = in_force(await _before(replaces, others, turn, ports))
         turn.note(replaces=replaces)
     limit = ports.limits.history_turns
     summary, recent = since_summary(earlier)
+    shown = recent[-limit:] if limit else []
+    turn.out_of_sight = recent[: len(recent) - len(shown)]
     return {
         "turn": turn,
         "images": await _images(state, turn, ports),
-        "history": recent[-limit:] if limit else [],
+        "history": shown,
         "summary": summary,
         "messages": [RemoveMessage(id=str(message.id)) for message in answers],
     }
@@ -134,7 +142,7 @@ def _first_after(
 ) -> str | None:
     """Return the first turn of this thread that came after the checkpoint.
 
-    Those before it left their answer in the messages, or at least their question.
+    Those before it left their answer in the messages, or, broken off, at least their question.
     """
     answered = {turn_of(message) for message in messages}
     asked = {
@@ -145,6 +153,6 @@ def _first_after(
     last = 0
     mine = [each for each in turns if each.record.get("thread_id") == turn.record["thread_id"]]
     for number, each in enumerate(mine, 1):
-        if each.id in answered or (not each.answer and each.question in asked):
+        if each.id in answered or (each.status != "complete" and each.question in asked):
             last = number
     return mine[last].id if last < len(mine) else None

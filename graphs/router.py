@@ -1,6 +1,7 @@
 """Lets the model decide, by one streamed tool call, how a question is handled."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, cast
@@ -17,6 +18,8 @@ from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from graphs.state import Route
 from graphs.turn import LiveTurn
+
+logger = logging.getLogger(__name__)
 
 # LangGraph keeps the tokens of a model with this tag out of what its clients see.
 NO_STREAM = "nostream"
@@ -51,6 +54,9 @@ async def decide(
         failure = f"the router did not answer within {ports.limits.router_seconds:g} s"
     except ModelError as error:
         failure = f"the router failed ({error.code})"
+    except Exception as error:  # noqa: BLE001 - a model of somebody else's raises what it likes
+        logger.warning("the router failed: %r", error)
+        failure = f"the router failed ({type(error).__name__})"
     else:
         if isinstance(route, Route):
             return route
@@ -124,7 +130,7 @@ async def _ask(
         async for chunk in chunks:
             reader.feed(chunk)
             arguments = reader.arguments_so_far
-            complete = reader.name == CHAT or (
+            complete = (reader.name == CHAT and CHAT in names) or (
                 reader.name == LOOK_UP and wanted <= arguments.keys()
             )
             if complete and reader.name and reader.finish_reason != "length":

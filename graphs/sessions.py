@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from chatbot.domain import ANONYMOUS, Match, Session, SessionSummary, Turn, in_force
+from chatbot.domain import (
+    ANONYMOUS,
+    Match,
+    Session,
+    SessionSummary,
+    Turn,
+    checked_id,
+    in_force,
+)
 from chatbot.errors import InputError
 from chatbot.history.archive import export_session, import_session
 from chatbot.ports import Ports, SessionStore
@@ -61,7 +69,7 @@ class Sessions:
 
         `before` is the last activity of the last session on the page before.
         """
-        user = user_id or ANONYMOUS
+        user = _user(user_id)
         if before is None:
             return await self._ports.history.sessions(user, limit=limit)
         return await self._store.sessions(user, limit=limit, before=before)
@@ -70,7 +78,7 @@ class Sessions:
         self, text: str, *, user_id: str | None = None, limit: int = 20
     ) -> Sequence[Match]:
         """Return the user's turns that have all words of the text, the newest first."""
-        return await self._store.search(user_id or ANONYMOUS, text, limit=limit)
+        return await self._store.search(_user(user_id), text, limit=limit)
 
     async def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
         """Give a session another title.
@@ -88,7 +96,7 @@ class Sessions:
 
     async def forget_user(self, user_id: str | None = None) -> int:
         """Forget all sessions of a user and return how many there were."""
-        return await self._store.forget_user(user_id or ANONYMOUS)
+        return await self._store.forget_user(_user(user_id))
 
     async def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
         """Return a session with all its turns and their records as plain JSON.
@@ -109,7 +117,7 @@ class Sessions:
             InputError: It is something else, or the session exists with other turns.
         """
         return await import_session(
-            self._store, data, user_id=user_id or ANONYMOUS, session_id=session_id
+            self._store, data, user_id=_user(user_id), session_id=session_id
         )
 
     async def statistics(
@@ -141,3 +149,7 @@ class Sessions:
 def session_of(session_id: str, user_id: str | None) -> Session:
     """Return the session with these ids, of the anonymous user where none is named."""
     return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)
+
+
+def _user(user_id: str | None) -> str:
+    return ANONYMOUS if user_id is None else checked_id(user_id, "user id", slash=True)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from chatbot.domain import Turn
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, text_of
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, fitting, text_of
 from chatbot.ports import Ports
 from graphs.router import NO_STREAM
 from graphs.turn import LiveTurn
@@ -30,12 +30,15 @@ def since_summary(turns: Sequence[Turn]) -> tuple[str, list[Turn]]:
 
 
 async def sum_up(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline, cut: int) -> None:
-    """Note a summary of the summary so far and the `cut` oldest turns of the pipeline.
+    """Note a summary of the summary so far, of what was out of sight, and of the `cut` turns.
 
     One that fails changes nothing: the next turn tries again.
     """
     model = ports.model.with_config(tags=[NO_STREAM], run_name="summarize")
-    task = replace(pipeline, turns=pipeline.turns[:cut], with_tools=False)
+    forgotten = fitting([*turn.out_of_sight, *pipeline.turns[:cut]], HISTORY_CHARACTERS)
+    if not forgotten:
+        return
+    task = replace(pipeline, turns=forgotten, with_tools=False)
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
             stream = cast("Any", model.astream(task.for_summary()))

@@ -128,6 +128,8 @@ def open_chatbot_sync(
 
 
 async def _close(opened: Any) -> None:  # noqa: ANN401 - contextlib's own, unnamed class
+    # A stream that was left open keeps its turn now, while there is still something to keep it.
+    await asyncio.get_running_loop().shutdown_asyncgens()
     await opened.__aexit__(None, None, None)
     await asyncio.get_running_loop().shutdown_default_executor()
 

@@ -1,7 +1,7 @@
 """One turn while it is worked on: what was said so far, and what is noted of it."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,7 @@ class LiveTurn:
     """The turn in progress. Steps report to it; its events and its record come from it.
 
     `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
-    session, once the turn holds it.
+    session, once the turn holds it; `out_of_sight` are earlier turns that no prompt shows.
     """
 
     def __init__(
@@ -36,10 +36,12 @@ class LiveTurn:
         self._started_at = datetime.now(UTC)
         self._clock = time.perf_counter()
         self._metadata_sent = False
+        self._closed = False
         self._half_character = ""
         self._steps = 0
         self.let_go: Callable[[], Awaitable[None]] = _nothing
         self.prefetch: Prefetch | None = None
+        self.out_of_sight: Sequence[Turn] = ()
         self._last_step = time.monotonic()
 
     def note(self, **facts: object) -> None:
@@ -112,7 +114,10 @@ class LiveTurn:
         self.close()
 
     def close(self) -> None:
-        """Emit what belongs behind the answer: citations, usage, the end."""
+        """Emit what belongs behind the answer, once: citations, usage, the end."""
+        if self._closed:
+            return
+        self._closed = True
         record = self.record
         if record.get("citations"):
             self.send("citations", record["citations"])

@@ -82,6 +82,10 @@ class ResilientChatHistory:
         """Whether the primary store is known to be away at the moment."""
         return bool(self._replay.away)
 
+    def note_failure(self, error: HistoryError) -> None:
+        """Learn from another part that the primary is away, so that no turn waits again."""
+        self._replay.note(error)
+
     async def check(self) -> str:
         """See `ChatHistory.check`."""
         if not self.is_away:

@@ -52,6 +52,7 @@ class LocalLeases:
 
     async def renew(self, session: Session, turn: Turn) -> bool:
         """See `SessionLeases.renew`."""
+        await self._make()
         values = (written(turn), time.time() + self._seconds, session.key, turn.id)
         return await self._file.write(lambda file: file.execute(_RENEW, values).rowcount > 0)
 

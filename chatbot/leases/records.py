@@ -9,7 +9,17 @@ from chatbot.domain import Turn
 from chatbot.errors import BusyError
 
 LEASE_SECONDS = 5.0
-SHOWN = ("intent", "reason", "query", "assistants", "citations", "model")
+SHOWN = (
+    "intent",
+    "reason",
+    "query",
+    "assistants",
+    "citations",
+    "model",
+    "replaces",
+    "thread_id",
+    "trace_id",
+)
 
 
 def written(turn: Turn) -> str:

@@ -1,66 +1,88 @@
 """Leases that go on between the processes of one machine while MongoDB is away."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from chatbot.domain import Session, Turn
-from chatbot.errors import HistoryError
+from chatbot.errors import BusyError, HistoryError
 from chatbot.ports import SessionLeases
+
+Answer = TypeVar("Answer")
 
 
 class ResilientLeases:
-    """Asks `primary`, and `local` where it cannot be reached.
+    """Holds a session in `local` and, unless that is away, in `primary` as well.
 
-    `away` tells that the primary store is known to be away, so that no turn waits for it.
+    Held in both, a session stays with its turn when MongoDB goes away or comes back in the
+    middle of it. `away` tells that MongoDB is known to be away, so that nothing waits for it;
+    `failed` is told when it turns out to be, so that nothing else waits for it either.
     """
 
     def __init__(
-        self, primary: SessionLeases, local: SessionLeases, *, away: Callable[[], bool]
+        self,
+        primary: SessionLeases,
+        local: SessionLeases,
+        *,
+        away: Callable[[], bool],
+        failed: Callable[[HistoryError], object],
     ) -> None:
         self._primary = primary
         self._local = local
         self._away = away
+        self._failed = failed
 
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
         """See `SessionLeases.claim`."""
-        if not self._away():
-            try:
-                return await self._primary.claim(session, turn)
-            except HistoryError as error:
-                if not error.retryable:
-                    raise
-        return await self._local.claim(session, turn)
+        left_here = await self._local.claim(session, turn)
+        try:
+            left = await self._ask(lambda: self._primary.claim(session, turn), None)
+        except BusyError:
+            await self._local.release(session, turn.id)
+            raise
+        return left or left_here
 
     async def renew(self, session: Session, turn: Turn) -> bool:
-        """See `SessionLeases.renew`."""
-        if not self._away():
-            try:
-                if await self._primary.renew(session, turn):
-                    return True
-            except HistoryError as error:
-                if not error.retryable:
-                    raise
-        return await self._local.renew(session, turn)
+        """See `SessionLeases.renew`. Takes what it does not hold and nobody else has."""
+        held = await _held(self._local, session, turn)
+        return await self._ask(lambda: _held(self._primary, session, turn), held) and held
 
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`. What cannot be released expires."""
         await self._local.release(session, turn_id)
-        if not self._away():
-            await self._primary.release(session, turn_id)
+        await self._ask(lambda: self._primary.release(session, turn_id), None)
 
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
-        if not self._away():
-            try:
-                if (turn := await self._primary.running(session)) is not None:
-                    return turn
-            except HistoryError as error:
-                if not error.retryable:
-                    raise
-        return await self._local.running(session)
+        turn = await self._ask(lambda: self._primary.running(session), None)
+        return turn or await self._local.running(session)
 
     async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
         """See `SessionLeases.abandoned`."""
         here = await self._local.abandoned(limit)
+        nothing: Sequence[tuple[Session, Turn]] = ()
+        there = await self._ask(lambda: self._primary.abandoned(limit), nothing)
+        known = {turn.id for _, turn in there}
+        return [*there, *((session, turn) for session, turn in here if turn.id not in known)]
+
+    async def _ask(self, ask: Callable[[], Awaitable[Answer]], otherwise: Answer) -> Answer:
+        """Return what the primary store says, or something else while it is away."""
         if self._away():
-            return here
-        return [*here, *await self._primary.abandoned(limit)]
+            return otherwise
+        try:
+            return await ask()
+        except HistoryError as error:
+            if not error.retryable:
+                raise
+            self._failed(error)
+            return otherwise
+
+
+async def _held(leases: SessionLeases, session: Session, turn: Turn) -> bool:
+    """Renew the lease, or take it if nobody has it; tell whether the turn holds it now."""
+    if await leases.renew(session, turn):
+        return True
+    try:
+        await leases.claim(session, turn)
+    except BusyError:
+        return False
+    return await leases.renew(session, turn)

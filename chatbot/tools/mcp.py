@@ -58,7 +58,8 @@ class McpServer(BaseModel):
             "transport": "stdio",
             "command": self.command,
             "args": self.args,
-            "env": {**os.environ, **env},
+            # Beside the few variables that every program needs: no key of ours is its business.
+            "env": env,
         }
 
 

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import jsonschema_rs
 from langchain_core.tools import BaseTool
@@ -54,9 +54,10 @@ class Toolbox:
 
     def adding(self, *tools: BaseTool) -> "Toolbox":
         """Return a toolbox that also has these tools; a tool that is there goes first."""
-        known = {tool.name for tool in self.tools}
-        fresh = [tool for tool in tools if tool.name not in known]
-        return Toolbox(tools=[*self.tools, *fresh], seconds=self.seconds)
+        named: dict[str, BaseTool] = {}
+        for tool in (*self.tools, *tools):
+            named.setdefault(tool.name, tool)
+        return Toolbox(tools=list(named.values()), seconds=self.seconds)
 
     def replacing(self, tool: BaseTool) -> "Toolbox":
         """Return a toolbox with this tool in the place of its namesake, if there is one."""
@@ -89,7 +90,9 @@ class Toolbox:
         if call.problem:
             return f"The arguments could not be read: {call.problem}"
         try:
-            validator = jsonschema_rs.validator_for(dict(self.schemas[call.name]))
+            validator = jsonschema_rs.validator_for(
+                dict(self.schemas[call.name]), retriever=_refuse
+            )
             errors = list(validator.iter_errors(dict(call.arguments)))
         except (jsonschema_rs.ValidationError, ValueError):
             return ""  # the schema itself is wrong: the tool has to judge
@@ -108,3 +111,9 @@ def _text(result: object) -> str:
     if len(result) <= RESULT_CHARACTERS:
         return result
     return f"{result[:RESULT_CHARACTERS]} … ({len(result) - RESULT_CHARACTERS} more)"
+
+
+def _refuse(uri: str) -> NoReturn:
+    """Fetch nothing for a schema, which may be anybody's."""
+    message = f"a tool's schema refers to {uri[:100]}"
+    raise ValueError(message)

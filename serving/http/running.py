@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from chatbot.domain import Session
-from chatbot.events import Event
+from chatbot.events import CLOSING, Event
 
 SETTLE_SECONDS = 6.0  # a little longer than the saving of a stopped turn may take
 
@@ -26,7 +26,10 @@ class RunningTurn:
         self.session = session
         self.stopping = False
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._closed = False
+        self._said: list[str] = []
         self.task = asyncio.create_task(self._run(events))
+        self.task.add_done_callback(lambda _: self._end())
 
     def stop(self) -> None:
         """Stop the answer; what was said is kept. An answer that has ended stays as it is."""
@@ -50,12 +53,23 @@ class RunningTurn:
                 return
 
     async def _run(self, events: AsyncGenerator[Event, None]) -> None:
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    self._events.put_nowait(event)
-        finally:
-            self._events.put_nowait(None)
+        async with aclosing(events):
+            async for event in events:
+                self._closed = event["type"] in CLOSING
+                if event["type"] == "content":
+                    self._said.append(event["data"])
+                self._events.put_nowait(event)
+
+    def _end(self) -> None:
+        """Close what was stopped, so that every turn has its closing event."""
+        if not self._closed:
+            end = {
+                "full_answer": "".join(self._said),
+                "finish_reason": "stopped",
+                "metadata": {},
+            }
+            self._events.put_nowait({"type": "end", "data": end})
+        self._events.put_nowait(None)
 
 
 class RunningTurns:

@@ -5,7 +5,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from chatbot.domain import Passage
-from chatbot.errors import InputError, ModelError
+from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.tokens import TokenCounter
 from chatbot.ports import Limits
@@ -100,6 +100,31 @@ async def test_what_leaves_the_window_is_summed_up_once(bench: Bench) -> None:
     assert "question 0" not in said
 
 
+async def test_what_is_older_than_the_history_shows_is_summed_up_too(bench: Bench) -> None:
+    limits = Limits(turn_seconds=10, router_seconds=1, summarize=True, history_turns=2)
+    bot = bench.bot_with(window=window(30_000), limits=limits)
+    for number in range(4):
+        said = [Said([f"answer {number}"])] + ([Said(["They like tea."])] if number > 2 else [])
+        bench.script(CHAT, *said)
+        await bot.ask(f"question {number}", session_id="s")
+        assert bench.used_up()
+    turns = await bot.turns("s")
+    assert turns[3].record["summary"]["until"] == turns[0].id
+
+
+async def test_json_that_could_not_be_looked_up_is_an_error(bench: Bench) -> None:
+    bench.knowledge.down = KnowledgeBaseError("unavailable", "RAGFlow is away.")
+    bench.script(Said(call=Call("knowledge_base")))
+    with pytest.raises(KnowledgeBaseError, match="RAGFlow is away"):
+        await bench.bot_with(window=window(30_000)).ask("benefits", response_schema=SCHEMA)
+
+
+async def test_the_caller_does_not_choose_whose_call_it_is(bench: Bench) -> None:
+    bench.script(CHAT, Said(["hi"]))
+    await bench.bot.ask("hi", user_id="ann", model_parameters={"user": "bob"})
+    assert bench.model.options[-1] == {"user": "ann"}
+
+
 async def test_an_answer_that_fits_a_schema(bench: Bench) -> None:
     bot = bench.bot_with(window=window(30_000))
     bench.script(LOOK_UP, Said(["It is ", "15 days"]), Said(['{"days": ', "15}"]))
@@ -116,6 +141,7 @@ async def test_an_answer_that_never_fits_is_an_error_with_the_last_text(bench: B
     assert [event["type"] for event in events if event["type"] == "content"] == []
     error = events[-1]["data"]
     assert error["code"] == "model_schema"
+    assert error["last_text"] == '{"days": "3"}'
     assert not bench.model.script
 
 

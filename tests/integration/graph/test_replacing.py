@@ -147,6 +147,39 @@ async def test_a_thread_that_lost_its_checkpoints_removes_nothing(bench: Bench) 
     assert [turn.question for turn in await bench.bot.turns("t")] == ["one", "two"]
 
 
+async def test_the_same_turn_may_be_replaced_twice(bench: Bench) -> None:
+    bot = await converse(bench, "one", "two")
+    second = (await bot.turns("s"))[1]
+    for number in range(2):
+        bench.script(CHAT, Said([f"try {number}"]))
+        [event async for event in bot.regenerate("s", second.id)]
+        assert prompt(bench) == ["one", "answer to one", "two"]
+
+
+async def test_a_stopped_answer_before_the_checkpoint_is_not_replaced(bench: Bench) -> None:
+    thread = Thread(bench)
+    await thread.ask("one")
+    bench.script(CHAT, Said(["half of it"], error=ZeroDivisionError("broke")))
+    with pytest.raises(Exception, match="went wrong"):
+        await thread.graph.ainvoke(
+            {"messages": [HumanMessage("two")]}, thread.config(), context=Context()
+        )
+    head = (await thread.graph.aget_state(thread.config())).config["configurable"]
+    bench.model.script.clear()
+    bench.script(CHAT, Said(["more"]))
+    await thread.graph.aupdate_state(thread.config(), {"messages": []}, as_node="save_turn")
+    head = (await thread.graph.aget_state(thread.config())).config["configurable"]
+    await thread.graph.ainvoke(
+        {"messages": [HumanMessage("go on")]},
+        thread.config(head["checkpoint_id"]),
+        context=Context(),
+    )
+    assert [turn.answer for turn in await bench.bot.turns("t")] == [
+        *("answer to one", "half of it", "more")
+    ]
+    assert "half of it" in prompt(bench)
+
+
 async def test_a_stopped_turn_before_the_checkpoint_stays(bench: Bench) -> None:
     thread = Thread(bench)
     bench.script(CHAT, Said(error=ZeroDivisionError("no answer")))

@@ -223,6 +223,18 @@ async def test_the_caller_may_choose_the_route(bench: Bench) -> None:
     assert bench.model.offered[1] == ["knowledge_base"]
 
 
+async def test_a_forced_route_is_forced_whatever_the_model_calls(bench: Bench) -> None:
+    bench.script(CHAT, Said(["yes [1]"]))
+    answer = await bench.bot.ask("benefits", route="knowledge_base")
+    assert answer.metadata["intent"] == "knowledge_base"
+
+
+async def test_a_router_of_another_kind_may_fail_as_it_likes(bench: Bench) -> None:
+    bench.script(Said(error=ZeroDivisionError("whatever")), Said(["hi"]))
+    answer = await bench.bot.ask("hi")
+    assert answer.metadata["reason"] == "default route: the router failed (ZeroDivisionError)"
+
+
 async def test_a_model_that_fails_midway_keeps_what_it_said(bench: Bench) -> None:
     failure = ModelError("interrupted", "The connection broke.")
     bench.script(CHAT, Said(["half of "], error=failure))
@@ -238,6 +250,20 @@ async def test_a_model_that_fails_midway_keeps_what_it_said(bench: Bench) -> Non
     assert (await bench.bot.ask("again", session_id="s")).text == "better"
     roles = [message.type for message in bench.model.prompts[-1]]
     assert roles == ["system", "human", "ai", "human"]
+
+
+@pytest.mark.parametrize(
+    ("finish", "code"),
+    [
+        pytest.param("content_filter", "model_content_filter", id="held back"),
+        pytest.param("length", "model_bad_request", id="cut off"),
+        pytest.param("stop", "model_protocol", id="nothing at all"),
+    ],
+)
+async def test_an_answer_without_a_word_says_why(bench: Bench, finish: str, code: str) -> None:
+    bench.script(CHAT, Said([""], finish=finish))
+    error = data(await events_of(bench.bot, "hi"), "error")
+    assert error["code"] == code
 
 
 async def test_asking_raises_what_went_wrong(bench: Bench) -> None:

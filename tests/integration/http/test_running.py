@@ -47,8 +47,22 @@ async def test_half_of_a_character_does_not_break_the_stream() -> None:
         frames = running.start(SESSION, events()).frames(heartbeat_seconds=1)
         sent = b"".join([frame async for frame in frames]).decode()
 
-    assert sent.count("\n\n") == 2
+    assert sent.count("\n\n") == 3  # and the end of what did not end by itself
     assert "\r" not in sent
+
+
+async def test_what_is_stopped_before_it_began_is_closed() -> None:
+    async def events() -> AsyncGenerator[Event, None]:
+        yield {"type": "content", "data": "never"}
+
+    async with RunningTurns() as running:
+        turn = running.start(SESSION, events())
+        turn.stop()
+        async with asyncio.timeout(5):
+            sent = b"".join([frame async for frame in turn.frames(heartbeat_seconds=60)])
+
+    assert b'"finish_reason":"stopped"' in sent
+    assert b"never" not in sent
 
 
 async def test_close_stops_what_runs_and_waits_until_it_is_kept() -> None:

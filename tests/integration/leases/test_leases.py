@@ -62,13 +62,13 @@ async def mongodb(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
 @asynccontextmanager
 async def resilient(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
     async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
-        yield ResilientLeases(primary, second, away=lambda: False)
+        yield ResilientLeases(primary, second, away=lambda: False, failed=lambda _: None)
 
 
 @asynccontextmanager
 async def cut_off(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
     async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
-        yield ResilientLeases(primary, second, away=lambda: True)
+        yield ResilientLeases(primary, second, away=lambda: True, failed=lambda _: None)
 
 
 @pytest.fixture(
@@ -172,11 +172,43 @@ async def test_leases_are_shared_between_processes(tmp_path: Path, mongod: Mongo
         assert shown.answer == "said in one process"
 
 
+@pytest.mark.parametrize("away_first", [False, True], ids=["goes away", "comes back"])
+async def test_a_session_stays_with_its_turn_when_mongodb(
+    mongod: Mongod, tmp_path: Path, away_first: bool
+) -> None:
+    away = [away_first]
+    async with mongodb(mongod, tmp_path) as primary, local(mongod, tmp_path) as second:
+        both = ResilientLeases(primary, second, away=lambda: away[0], failed=lambda _: None)
+        await both.claim(ANN, turn("one"))
+        away[0] = not away_first
+        with pytest.raises(BusyError):
+            await both.claim(ANN, turn("two"))
+        assert await both.renew(ANN, turn("one"))
+        with pytest.raises(BusyError):
+            await both.claim(ANN, turn("two"))
+        await both.release(ANN, "one")
+        away[0] = False
+        await primary.release(ANN, "one")
+        assert await both.claim(ANN, turn("two")) is None
+
+
+async def test_a_failure_is_told(tmp_path: Path) -> None:
+    told: list[HistoryError] = []
+    with Mongod() as server:
+        async with mongodb(server, tmp_path) as primary, local(server, tmp_path) as second:
+            both = ResilientLeases(primary, second, away=lambda: bool(told), failed=told.append)
+            server.pause()
+            await both.claim(ANN, turn("one"))
+            assert len(told) == 1
+            assert await both.renew(ANN, turn("one"))
+            server.resume()
+
+
 async def test_a_lease_outlives_the_loss_of_mongodb(tmp_path: Path) -> None:
     with Mongod() as server:
         async with mongodb(server, tmp_path) as primary:
             second = LocalLeases(":memory:", seconds=60)
-            both = ResilientLeases(primary, second, away=lambda: False)
+            both = ResilientLeases(primary, second, away=lambda: False, failed=lambda _: None)
             server.pause()
             assert await both.claim(ANN, turn("one")) is None
             with pytest.raises(HistoryError):

@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -61,3 +62,13 @@ async def test_a_missing_variable_is_named(tmp_path: Path) -> None:
 
 async def test_without_servers_there_are_no_tools(tmp_path: Path) -> None:
     assert await mcp_tools(read_mcp_servers(written(tmp_path, ""))) == []
+
+
+def test_a_server_is_told_no_key_of_ours(tmp_path: Path) -> None:
+    os.environ["SECRET_OF_THE_TEST"] = "hunter2"
+    try:
+        text = f'[mcp.a]\n{COMMAND}env = {{ CITY = "康科德" }}\n'
+        connection = read_mcp_servers(written(tmp_path, text))["a"].connection()
+    finally:
+        del os.environ["SECRET_OF_THE_TEST"]
+    assert connection["env"] == {"CITY": "康科德"}

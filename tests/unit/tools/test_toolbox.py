@@ -97,6 +97,10 @@ def test_a_tool_that_is_there_goes_first() -> None:
     assert BOX.replacing(other).tools[0] is other
 
 
+def test_of_two_new_tools_of_a_name_one_is_taken() -> None:
+    assert len(Toolbox().adding(add, add).tools) == 1
+
+
 @pytest.mark.parametrize(
     ("zone", "asked", "told"),
     [
