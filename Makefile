@@ -9,13 +9,22 @@ PORT ?= 2024
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
-.PHONY: run test check format bench chaos constraints clean
+.PHONY: run test browser check format bench chaos constraints clean
 
 run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
 
-test: $(VENV)/dev.stamp
+test: $(VENV)/dev.stamp browser
 	$(BIN)/python -m pytest $(ARGS)
+
+# The page is tested in a real Chromium. Where it is missing and may be installed, it is.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  command -v google-chrome >/dev/null || [ -n "$$CHROMIUM" ] || \
+	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	    echo "Installing Chromium for the tests of the page ..." && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  echo "Chromium is missing: the tests of the page will fail. Install it, or name it in CHROMIUM." >&2
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .

@@ -1,5 +1,6 @@
 """The page in a real browser, before a service whose model says what the test wants."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,8 +29,9 @@ PHONE = ViewportSize(width=390, height=780)
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    executable = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    assert executable, "Chromium is missing: install the package `chromium`."
+    named = os.environ.get("CHROMIUM")
+    executable = named or next(filter(None, map(shutil.which, CHROMIUM)), None)
+    assert executable, "Chromium is missing: install it, or name its program in CHROMIUM."
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=executable, args=list(ARGUMENTS)
