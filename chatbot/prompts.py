@@ -1,5 +1,6 @@
 """Loads the prompts and fills their holes."""
 
+import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +8,8 @@ from string import Template
 from typing import Self
 
 from chatbot.errors import PromptError
+
+logger = logging.getLogger(__name__)
 
 SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
 HOLES: Mapping[str, frozenset[str]] = {
@@ -45,6 +48,9 @@ class Prompts:
         if folder is not None and not folder.is_dir():
             message = f"PROMPTS_DIR must be a folder with Markdown files; {folder} is not one."
             raise PromptError(message)
+        for name in sorted(path.name for path in folder.glob("*.md")) if folder else ():
+            if name.removesuffix(".md") not in HOLES:
+                logger.warning("%s in PROMPTS_DIR replaces no prompt", name)
         texts = {}
         for name, holes in HOLES.items():
             own = folder / f"{name}.md" if folder else None

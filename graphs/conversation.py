@@ -20,9 +20,11 @@ from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
 from graphs.chat import ChatGraph, build_graph
-from graphs.keeping import as_known
+from graphs.keeping import as_known, keep
+from graphs.opening import HOLDER
 from graphs.sessions import Sessions
 from graphs.state import Context
+from graphs.turn import LiveTurn
 
 
 class Choices(TypedDict, total=False):
@@ -70,6 +72,8 @@ class Chatbot(Sessions):
     def model_name(self) -> str:
         """The name of the model that answers, or of its kind."""
         model = self._ports.model
+        if endpoints := getattr(model, "endpoints", ()):
+            return ", ".join(dict.fromkeys(endpoint.model for endpoint in endpoints))
         named = model._identifying_params.get("model_name")  # noqa: SLF001 - LangChain's way to tell
         return str(named or model._llm_type)  # noqa: SLF001 - as above
 
@@ -200,16 +204,26 @@ class Chatbot(Sessions):
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices
     ) -> AsyncGenerator[Event, None]:
-        config: RunnableConfig = {"run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4()}
+        holder: list[LiveTurn] = []
+        config: RunnableConfig = {
+            "run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4(),
+            "configurable": {HOLDER: holder},
+        }
         stream = self.graph.astream(
             {"messages": [HumanMessage(question)]},
             config,
             context=Context(**choices),
             stream_mode="custom",
         )
-        async with aclosing(cast("AsyncGenerator[Event, None]", stream)) as events:
-            async for event in events:
-                yield event
+        try:
+            async with aclosing(cast("AsyncGenerator[Event, None]", stream)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            # Left between two steps, no step was there to be cancelled and keep the turn.
+            for turn in holder:
+                if not turn.settled:
+                    await keep(self._ports, turn, "stopped")
 
 
 @asynccontextmanager

@@ -82,6 +82,7 @@ async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
             await asyncio.shield(saving)
         except asyncio.CancelledError:
             continue
+    turn.settled = True
     if not saving.cancelled():
         log_turn(turn, status, ports.statistics)
 

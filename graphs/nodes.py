@@ -18,7 +18,7 @@ from graphs.answering import Request, say_notice, stream_answer
 from graphs.fitting import Task
 from graphs.intake import choices_of
 from graphs.keeping import as_known, keep, log_turn, running
-from graphs.opening import begin, open_turn
+from graphs.opening import HOLDER, begin, open_turn
 from graphs.prefetching import Prefetch
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
@@ -37,6 +37,8 @@ async def load_history(
     turn = None
     try:
         turn = begin(state, runtime, ports)
+        if (holder := config.get("configurable", {}).get(HOLDER)) is not None:
+            holder.append(turn)
         with turn.timed("load_history"):
             return await open_turn(turn, state, runtime, config, ports)
     except asyncio.CancelledError:
@@ -46,6 +48,7 @@ async def load_history(
     except Exception as error:
         known = as_known(error)
         if turn is not None:
+            turn.settled = True  # it did not begin, so there is nothing to keep
             await turn.let_go()
             turn.send_metadata()
         else:
@@ -174,6 +177,7 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
             turn.degrade("history", reason)
     except HistoryError as error:
         turn.degrade("history", f"This turn could not be kept: {error.message}")
+    turn.settled = True
     await turn.let_go()
     log_turn(turn, "complete", ports.statistics)
     turn.close()

@@ -23,6 +23,8 @@ from graphs.turn import LiveTurn
 
 # Set by whoever runs the graph from a checkpoint: what came after it no longer counts.
 FROM_CHECKPOINT = "from_checkpoint"
+# A list that takes the turn, for whoever may leave its stream between two steps.
+HOLDER = "turn_holder"
 
 
 def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
@@ -76,6 +78,7 @@ async def open_turn(
     done = next((each for each in loaded.turns if each.id == turn.id), None)
     if done is not None and done.status == "complete":
         await turn.let_go()
+        turn.settled = True
         turn.replay(done)
         return {"turn": turn, "messages": [] if answers else [turn.answer_message()]}
     others = [each for each in loaded.turns if each.id != turn.id]

@@ -27,6 +27,7 @@ class SyncChatbot:
     def __init__(self, bot: Chatbot, loop: asyncio.AbstractEventLoop) -> None:
         self._bot = bot
         self._loop = loop
+        self._streams: dict[int, tuple[AsyncGenerator[Event, None], asyncio.Lock]] = {}
 
     def stream(self, question: str, **choices: Unpack[Choices]) -> Generator[Event, None, None]:
         """See `Chatbot.stream`. Leaving the loop early stops the answer."""
@@ -82,14 +83,22 @@ class SyncChatbot:
         """See `Chatbot.assistants`."""
         return self._run(self._bot.assistants())
 
+    def close(self) -> None:
+        """Stop the streams that were left open, while there is still something to keep them."""
+        while self._streams:
+            _, (events, alone) = self._streams.popitem()
+            self._run(_end(events, alone))
+
     def _each(self, events: AsyncGenerator[Event, None]) -> Generator[Event, None, None]:
         # After Ctrl-C the step that was cancelled still keeps the turn; closing waits for it.
         alone = asyncio.Lock()
+        self._streams[id(events)] = (events, alone)
         try:
             while (event := self._run(_next(events, alone))) is not None:
                 yield event
         finally:
-            self._run(_end(events, alone))
+            if self._streams.pop(id(events), None):
+                self._run(_end(events, alone))
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result; Ctrl-C cancels the work and waits until it has ended."""
@@ -117,9 +126,11 @@ def open_chatbot_sync(
     opened = open_chatbot(settings, tools=tools)
     try:
         bot = _wait(asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop))
+        synchronous = SyncChatbot(bot, loop)
         try:
-            yield SyncChatbot(bot, loop)
+            yield synchronous
         finally:
+            synchronous.close()
             _wait(asyncio.run_coroutine_threadsafe(_close(opened), loop))
     finally:
         loop.call_soon_threadsafe(loop.stop)
@@ -128,8 +139,6 @@ def open_chatbot_sync(
 
 
 async def _close(opened: Any) -> None:  # noqa: ANN401 - contextlib's own, unnamed class
-    # A stream that was left open keeps its turn now, while there is still something to keep it.
-    await asyncio.get_running_loop().shutdown_asyncgens()
     await opened.__aexit__(None, None, None)
     await asyncio.get_running_loop().shutdown_default_executor()
 

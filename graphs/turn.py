@@ -19,7 +19,8 @@ class LiveTurn:
     """The turn in progress. Steps report to it; its events and its record come from it.
 
     `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
-    session, once the turn holds it; `out_of_sight` are earlier turns that no prompt shows.
+    session, once the turn holds it. `finished` says that the answer is whole, `settled` that
+    the history has what it is to have of it. `out_of_sight` are turns that no prompt shows.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class LiveTurn:
         self.question = question
         self.answer = ""
         self.finished = False
+        self.settled = False
         self.deadline = deadline
         self.record: dict[str, Any] = {"degraded": [], "timings": {}}
         self._emit = emit

@@ -42,6 +42,14 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
     assert str(tmp_path / "chat.md") in raised.value.message
 
 
+def test_a_file_that_replaces_nothing_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "anser.md").write_text("x", encoding="utf-8")
+    Prompts.load(tmp_path)
+    assert "anser.md in PROMPTS_DIR replaces no prompt" in caplog.text
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="PROMPTS_DIR"):
         Prompts.load(tmp_path / "nowhere")
