@@ -89,7 +89,8 @@ class Reply:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-ROUNDS = 5
+ROUNDS = 4
+PAUSE_SECONDS = 0.005
 Handler = Callable[[Request, Reply], Awaitable[None]]
 
 
@@ -148,15 +149,13 @@ class Loopback:
 
     async def _stop(self) -> None:
         self._server.close()
-        await self._settle()  # a connection accepted just now has no task yet
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-        await self._settle()  # the transports close in the next rounds of the loop
-
-    async def _settle(self) -> None:
+        # A connection accepted just now has no task yet, and a task that is cancelled before
+        # its first step closes nothing: so it is done several times, with time to begin.
         for _ in range(ROUNDS):
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE_SECONDS)
+            for connection in self._connections:
+                connection.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
