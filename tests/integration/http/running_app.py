@@ -1,5 +1,6 @@
 """Runs an ASGI app on a real server on 127.0.0.1, in a thread of its own."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 
 START_SECONDS = 20
+CLOSE_SECONDS = 0.02
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def running_app(app: FastAPI) -> Iterator[str]:
     server = uvicorn.Server(config)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, args=([listening],))
+    thread = threading.Thread(target=lambda: asyncio.run(_serve(server, listening)))
     thread.start()
     try:
         give_up = time.monotonic() + START_SECONDS
@@ -34,3 +36,11 @@ def running_app(app: FastAPI) -> Iterator[str]:
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+async def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    await server.serve(sockets=[listening])
+    # What a client left open is closed while there is still a loop that can do it.
+    for connection in list(server.server_state.connections):
+        connection.transport.abort()
+    await asyncio.sleep(CLOSE_SECONDS)
