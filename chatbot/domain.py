@@ -1,5 +1,6 @@
 """The nouns that the graph and the adapters share."""
 
+import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -159,11 +160,27 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFile:
+    """A document as it was put in. Its content is not trusted: a page must not run it."""
+
+    name: str
+    content: bytes
+
+    @property
+    def media_type(self) -> str:
+        """What kind of file it is, by its name."""
+        return mimetypes.guess_type(self.name)[0] or "application/octet-stream"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Findings:
     """What a search gave: passages, best first, and why parts of the knowledge gave none.
 
     `failures` maps the name of an assistant that could not be asked to a sentence for people.
+    `nearest` names the documents that come closest where no passage is about the question, as
+    far as that is known.
     """
 
     passages: Sequence[Passage] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    nearest: Sequence[str] = ()

@@ -15,6 +15,7 @@ from chatbot.domain import (
     Match,
     Session,
     SessionSummary,
+    SourceFile,
     Turn,
 )
 from chatbot.models.context_window import ContextWindow
@@ -192,6 +193,16 @@ class KnowledgeBase(Protocol):
 
         Raises:
             KnowledgeBaseError: None of the assistants could be asked.
+        """
+        ...
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        """Return the file behind a citation, or nothing if none of the assistants has it.
+
+        The id may come from anybody: what is not a document of an assistant is not given.
+
+        Raises:
+            KnowledgeBaseError: The file could not be read.
         """
         ...
 

@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field
 
-from chatbot.domain import Assistant, Findings, Passage
+from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.messages import text_of
 
@@ -69,6 +69,13 @@ class InMemoryKnowledgeBase:
             if any(word in one.text for word in query.split())
         ]
         return Findings(passages=found[:limit], failures=failures)
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        known = {assistant.id: assistant for assistant in await self.assistants()}
+        if (assistant := known.get(document_id)) is None:
+            return None
+        text = "\n".join(each.text for each in self.passages.get(assistant.name, ()))
+        return SourceFile(name=f"{assistant.name}.md", content=text.encode())
 
     async def check(self) -> str:
         return self.down.message if self.down else ""

@@ -1,9 +1,7 @@
-"""Finds the documents below a folder and reads them, whatever else lies there."""
+"""Finds the documents below a folder, whatever else lies there."""
 
-import codecs
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +12,6 @@ LARGEST = 8 * 2**20  # bytes
 PROFILE = "assistant.toml"
 ROOT = "."  # the id of the assistant that the files directly in the folder form
 
-_ASCII = 0x80
-_MOSTLY = 0.8
-_LARGEST_PROFILE = 64 * 2**10
 _DEEPEST = 24
 
 
@@ -50,10 +45,6 @@ class Listing:
     files: tuple[File, ...]
     profiles: tuple[File, ...]
     skipped: dict[str, str] = field(default_factory=dict, compare=False)
-
-
-class UnreadableError(Exception):
-    """A file cannot be used as a document; the text says why."""
 
 
 def list_folder(folder: Path) -> Listing:
@@ -95,7 +86,7 @@ def _walk(
             skipped[repr(name)] = "its name has characters that cannot be shown"
             continue
         try:
-            if entry.is_symlink() and not _inside(Path(entry.path), root):
+            if entry.is_symlink() and not inside(Path(entry.path), root):
                 skipped[name] = "the link leads out of the folder"
                 continue
             found = entry.stat()
@@ -113,84 +104,10 @@ def _walk(
             skipped[name] = f"it cannot be opened: {error.strerror}"
 
 
-def _inside(path: Path, root: Path) -> bool:
+def inside(path: Path, root: Path) -> bool:
+    """Return whether the path, all links followed, lies below `root`, which has none.
+
+    Raises:
+        OSError: The path leads nowhere.
+    """
     return Path(os.path.realpath(path, strict=True)).is_relative_to(root)
-
-
-def read_bytes(folder: Path, file: File) -> bytes:
-    """Return the file's content.
-
-    Raises:
-        UnreadableError: It cannot be opened or has grown too large.
-    """
-    try:
-        with (folder / file.name).open("rb") as opened:
-            content = opened.read(LARGEST + 1)
-    except OSError as error:
-        message = f"it cannot be opened: {error.strerror}"
-        raise UnreadableError(message) from None
-    if len(content) > LARGEST:
-        message = f"the file is larger than {LARGEST // 2**20} MiB"
-        raise UnreadableError(message)
-    return content
-
-
-def decode(content: bytes) -> str:
-    """Return the text, in UTF-8, UTF-16 with its mark, or as an older Windows wrote it.
-
-    Raises:
-        UnreadableError: It is not text, or holds none.
-    """
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-        if content.startswith(mark):
-            return _checked(content, (encoding,))
-    if b"\0" in content:
-        message = "it is not a text file"
-        raise UnreadableError(message)
-    # few bytes beyond ASCII that are no Chinese: accents as Western Windows writes them
-    western = sum(byte < _ASCII for byte in content) > _MOSTLY * len(content)
-    return _checked(content, ("utf-8-sig", "gb18030", *(("cp1252",) if western else ())))
-
-
-def _checked(content: bytes, encodings: tuple[str, ...]) -> str:
-    for encoding in encodings:
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        # GB18030 accepts nearly any bytes, so what it gives must look like text
-        odd = sum(1 for character in text[:10_000] if not _is_text(character))
-        if odd * 50 > min(len(text), 10_000):
-            break
-        if not text.strip():
-            message = "the file is empty"
-            raise UnreadableError(message)
-        return "".join(c for c in text if _is_text(c)) if odd else text
-    message = "it is not text in UTF-8 or GB18030"
-    raise UnreadableError(message)
-
-
-def _is_text(character: str) -> bool:
-    return character in "\t\n\r\f" or not ("\0" <= character < " " or character == "\x7f")
-
-
-def read_profile(folder: Path, file: File) -> tuple[str, str]:
-    """Return the name and description that an `assistant.toml` gives, each may be "".
-
-    Raises:
-        UnreadableError: It cannot be opened or is not such a file.
-    """
-    if file.size > _LARGEST_PROFILE:
-        message = "the file is too large for a profile"
-        raise UnreadableError(message)
-    try:
-        profile = tomllib.loads(read_bytes(folder, file).decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        message = f"it is not a TOML file: {error}"
-        raise UnreadableError(message) from None
-    values = profile.get("name", ""), profile.get("description", "")
-    if not all(isinstance(value, str) for value in values):
-        message = "name and description must be strings"
-        raise UnreadableError(message)
-    name, description = (" ".join(str(value).split()) for value in values)
-    return name[:100], description[:1000]

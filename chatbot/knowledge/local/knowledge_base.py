@@ -7,8 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
-from chatbot.domain import Assistant, Findings
+from chatbot.domain import Assistant, Findings, SourceFile
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
 from chatbot.knowledge.local.search import best_passages
 from chatbot.knowledge.local.storage import Storage
@@ -53,6 +54,18 @@ class LocalKnowledgeBase:
         chosen = {each.id for each in assistants if each.id in present}
         passages = await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
         return Findings(passages=passages, failures=failures)
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        """See `KnowledgeBase.document`. Only what can be cited is given."""
+        snapshot = await self._current()
+        if document_id not in snapshot.citable:
+            return None
+        try:
+            content = await asyncio.to_thread(read_bytes, self._folder, document_id)
+        except UnreadableError as error:
+            message = f"The document {document_id} cannot be given: {error}."
+            raise KnowledgeBaseError("unavailable", message) from None
+        return SourceFile(name=document_id.rsplit("/", 1)[-1], content=content)
 
     async def check(self) -> str:
         """See `KnowledgeBase.check`."""

@@ -12,17 +12,9 @@ from numpy.typing import NDArray
 
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
-from chatbot.knowledge.local.folder import (
-    ROOT,
-    File,
-    Listing,
-    UnreadableError,
-    decode,
-    list_folder,
-    read_bytes,
-    read_profile,
-)
+from chatbot.knowledge.local.folder import ROOT, File, Listing, list_folder
 from chatbot.knowledge.local.index import Builder, Document, Index
+from chatbot.knowledge.local.reading import UnreadableError, decode, read_bytes, read_profile
 from chatbot.knowledge.local.storage import Storage
 
 _log = structlog.get_logger(__name__)
@@ -47,6 +39,11 @@ class Snapshot:
             number for number, each in enumerate(self.assistants) if each.id in assistants
         ]
         return np.isin(self.owners, chosen)
+
+    @property
+    def citable(self) -> frozenset[str]:
+        """The names of the documents that have passages."""
+        return frozenset(each.name for each in self.index.documents if each.stop > each.start)
 
     def document(self, number: int) -> Document:
         """Return the document that the passage stands in."""
@@ -140,7 +137,7 @@ def _indexed(
 def _read_into(builder: Builder, folder: Path, file: File) -> None:
     document = Document(file.name, file.size, file.modified, digest="")
     try:
-        content = read_bytes(folder, file)
+        content = read_bytes(folder, file.name)
         document = replace(document, digest=sha256(content).hexdigest())
         if same := builder.known(document):
             builder.keep(replace(same, modified=file.modified))

@@ -7,10 +7,9 @@ from contextlib import aclosing, suppress
 from ragflow_sdk import Chat, Session
 
 from chatbot.citations import CitationFilter
-from chatbot.domain import Assistant, Findings, Passage
+from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ragflow.completion import Piece, pieces
-from chatbot.knowledge.ragflow.documents import SourceFile
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import MARGIN, RagflowKnowledgeBase, gravest

@@ -3,13 +3,13 @@
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from ragflow_sdk import DataSet
 from ragflow_sdk import Document as SdkDocument
 
+from chatbot.domain import SourceFile
 from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.listing import rows_of_all_pages
@@ -116,14 +116,6 @@ class Documents:
                 reason = "a reply that is no file"
                 raise unusable(reason)
             return await self._transport.connection.read(response)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceFile:
-    """A document as it was uploaded."""
-
-    name: str
-    content: bytes
 
 
 async def source_file(

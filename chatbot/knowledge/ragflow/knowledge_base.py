@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from chatbot.domain import Assistant, Findings, Passage
+from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.ragflow.cache import Renewed
-from chatbot.knowledge.ragflow.documents import SourceFile, source_file
+from chatbot.knowledge.ragflow.documents import source_file
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
 from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
@@ -71,11 +71,7 @@ class RagflowKnowledgeBase:
         )
 
     async def document(self, document_id: str) -> SourceFile | None:
-        """Return the file behind a citation, if it belongs to one of the assistants.
-
-        Raises:
-            KnowledgeBaseError: RAGFlow could not be asked, or does not give the file.
-        """
+        """See `KnowledgeBase.document`."""
         listing = await self._listing.get()
         datasets = [each for chat in listing.chats.values() for each in chat.dataset_ids]
         return await source_file(self._transport, datasets, document_id)

@@ -22,6 +22,7 @@ from chatbot.domain import (
     Passage,
     Session,
     SessionSummary,
+    SourceFile,
     Turn,
 )
 from chatbot.errors import HistoryError, KnowledgeBaseError
@@ -90,6 +91,13 @@ class InMemoryKnowledgeBase:
         self._raise_when_down()
         names = {assistant.name for assistant in assistants}
         return Findings(passages=[p for p in self.passages if p.assistant in names][:limit])
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        self._raise_when_down()
+        texts = {each.document_id: each for each in self.passages}
+        if (found := texts.get(document_id)) is None:
+            return None
+        return SourceFile(name=found.document, content=found.text.encode())
 
     async def check(self) -> str:
         return self.down

@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbot.knowledge.local.folder import (
-    LARGEST,
-    File,
-    UnreadableError,
-    decode,
-    list_folder,
-    read_profile,
-)
+from chatbot.knowledge.local.folder import LARGEST, File, list_folder
+from chatbot.knowledge.local.reading import UnreadableError, decode, read_bytes, read_profile
 
 
 def listed(folder: Path) -> list[str]:
@@ -135,3 +129,37 @@ def test_a_profile_gives_name_and_description(tmp_path: Path) -> None:
 def test_a_wrong_profile_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
         profile(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("out.md", "does not lie in the folder", id="a link out of the folder"),
+        pytest.param("out/secret.md", "does not lie in the folder", id="a folder outside"),
+        pytest.param("../secret.md", "does not lie in the folder", id="the folder above"),
+        pytest.param("loop.md", "cannot be opened", id="a link to itself"),
+        pytest.param("gone.md", "cannot be opened", id="a file that is gone"),
+        pytest.param("a\0b", "cannot be opened", id="a null character"),
+        pytest.param("sub", "cannot be opened", id="a folder"),
+    ],
+)
+def test_what_became_of_a_file_since_it_was_listed(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.md").write_text("secret")
+    (tmp_path / "secret.md").write_text("secret")
+    folder = tmp_path / "knowledge"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "out.md").symlink_to(tmp_path / "secret.md")
+    (folder / "out").symlink_to(tmp_path / "outside")
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+
+    with pytest.raises(UnreadableError, match=reason):
+        read_bytes(folder, name)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+
+    assert read_bytes(tmp_path, "pipe.md") == b""

@@ -412,3 +412,47 @@ async def test_it_serves_one_event_loop_after_another(folder: Path, tmp_path: Pa
 async def test_any_query_is_harmless(sample: LocalKnowledgeBase, query: str) -> None:
     for passage in await find(sample, query):
         assert 0 <= passage.score <= 1
+
+
+async def test_a_cited_document_is_given_as_it_lies_in_the_folder(
+    folder: Path, knowledge_base: LocalKnowledgeBase
+) -> None:
+    (passage,) = await find(knowledge_base, "pump oiled")
+
+    found = await knowledge_base.document(passage.document_id)
+
+    assert found is not None
+    assert found.name == "manual.md"
+    assert found.media_type == "text/markdown"
+    assert found.content == (folder / "pump" / "manual.md").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "document_id",
+    [
+        pytest.param("../secret.md", id="the folder above"),
+        pytest.param("pump/../../secret.md", id="up on the way"),
+        pytest.param("pump/../pump/manual.md", id="another path to a document"),
+        pytest.param("./pump/manual.md", id="a path with a dot"),
+        pytest.param("pump//manual.md", id="two slashes"),
+        pytest.param("pump/assistant.toml", id="a profile"),
+        pytest.param("pump/skipped.md", id="a file that is not searched"),
+        pytest.param("pump/.hidden.md", id="a hidden file"),
+        pytest.param("pump/link.md", id="a link out of the folder"),
+        pytest.param("pump", id="a folder"),
+        pytest.param("", id="nothing"),
+        pytest.param("pump/manual.md\0", id="a null character"),
+        pytest.param("x" * 5000, id="a long name"),
+    ],
+)
+async def test_nothing_but_documents_is_given(
+    folder: Path, tmp_path: Path, knowledge_base: LocalKnowledgeBase, document_id: str
+) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    (folder / "pump" / "assistant.toml").write_text('name = "pump"')
+    (folder / "pump" / "skipped.md").write_bytes(b"\0\0")
+    (folder / "pump" / ".hidden.md").write_text("hidden")
+    (folder / "pump" / "link.md").symlink_to(tmp_path / "secret.md")
+
+    assert await knowledge_base.document(document_id) is None
+    assert await knowledge_base.document(str(tmp_path / "secret.md")) is None
