@@ -25,6 +25,7 @@ from chatbot.tools.mcp import mcp_tools, read_mcp_servers
 from chatbot.tools.toolbox import Toolbox
 
 IMAGES = "/api/images"  # where the HTTP app serves what the image store keeps
+DOCUMENTS = "/api/documents"  # and the files behind citations
 
 
 @asynccontextmanager
@@ -134,7 +135,9 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
     from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
 
     embedded = LocalKnowledgeBase(
-        settings.path(settings.knowledge_dir), settings.path(settings.chatbot_data_dir)
+        settings.path(settings.knowledge_dir),
+        settings.path(settings.chatbot_data_dir),
+        documents_url=DOCUMENTS,
     )
     stack.push_async_callback(embedded.aclose)
     # The first question does not wait for the index, as far as it can be ready before.

@@ -15,6 +15,7 @@ from chatbot.domain import (
     Assistant,
     Findings,
     Intent,
+    SourceFile,
 )
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
@@ -180,6 +181,14 @@ class Chatbot(Sessions):
             KnowledgeBaseError: None of the assistants could be asked.
         """
         return await self._ports.knowledge.search(query, assistants=assistants, limit=limit)
+
+    async def document(self, document_id: str) -> SourceFile | None:
+        """Return the file behind a citation, or nothing if no assistant has it.
+
+        Raises:
+            KnowledgeBaseError: The file could not be read.
+        """
+        return await self._ports.knowledge.document(document_id)
 
     async def health(self) -> dict[str, str]:
         """Return, for each part that is degraded now, the reason."""

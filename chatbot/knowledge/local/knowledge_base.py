@@ -4,11 +4,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 from chatbot.domain import Assistant, Findings, SourceFile
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.local.addresses import address_of
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
 from chatbot.knowledge.local.search import best_passages
@@ -22,11 +24,13 @@ class LocalKnowledgeBase:
     """Searches the documents below `folder`; its index is saved below `data_dir`.
 
     Each sub-folder is an assistant, files directly in the folder are one more. The folder is
-    looked at again when a search comes, at most once a second, in a thread.
+    looked at again when a search comes, at most once a second, in a thread. `documents_url` is
+    where `document` is served: passages get an address below it.
     """
 
-    def __init__(self, folder: Path, data_dir: Path) -> None:
+    def __init__(self, folder: Path, data_dir: Path, *, documents_url: str = "") -> None:
         self._folder = folder
+        self._documents_url = documents_url
         self._storage = Storage(data_dir, folder.absolute())
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
         self._snapshot: Snapshot | None = None
@@ -53,6 +57,10 @@ class LocalKnowledgeBase:
             raise KnowledgeBaseError("not_found", " ".join(failures.values()))
         chosen = {each.id for each in assistants if each.id in present}
         passages = await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
+        if self._documents_url:
+            passages = tuple(
+                replace(each, url=address_of(each, self._documents_url)) for each in passages
+            )
         return Findings(passages=passages, failures=failures)
 
     async def document(self, document_id: str) -> SourceFile | None:
