@@ -24,16 +24,21 @@ SHAPES = (
     "empty twice",
     "no final frame",
     "plain frame",
+    "marked at last",
+    "final text",
+    "table",
     "reference as dict",
     "raw reference",
     "error text",
     "error after text",
+    "error in text",
     "code 500",
     "cut",
     "reset",
     "html",
     "html 502",
     "json error",
+    "json answer",
     "silent",
     "nothing",
     "stalls",
@@ -89,6 +94,10 @@ class Completions:
             await reply.send(b"<html>proxy</html>", status=status, content_type="text/html")
         elif self.shape == "stalls":
             await reply.closed_by_client()
+        elif self.shape == "json answer":
+            text, reference = self._answer(body["question"], ids["chat"])
+            frame = _frame(text, {"reference": reference, "prompt": PROMPT})
+            await reply.json({**frame, "message": "success"})
         else:
             reply.extra.append(("Content-Type", "text/event-stream; charset=utf-8"))
             await reply.start(content_type="text/event-stream; charset=utf-8")
@@ -125,6 +134,9 @@ class Completions:
         for row in rows if not raw else []:
             row["document_name"] = row.pop("document_keyword")
         chunks: Any = rows
+        if self.shape == "table":
+            names = ("document_id", "document_name")
+            chunks = [{name: row[name] for name in names} for row in rows]
         if self.shape == "reference as dict":
             chunks = {row["id"]: row for row in rows}
         reference = {"total": len(rows), "chunks": chunks, "doc_aggs": []}
@@ -155,7 +167,17 @@ class Completions:
             yield _frame("<think>Let me", {"reference": {}})
             yield _frame("<think>Let me see.</think>", {"reference": {}})
             yield _frame(f"<think>Let me see.</think>{text}", {"reference": reference})
-        elif shape == "plain frame":
+        elif shape == "marked at last":  # an old server marks what its model did not
+            bare = text.replace(" [ID:0]", "")
+            yield _frame(bare[:middle], {"reference": {}})
+            yield _frame(bare, {"reference": {}})
+            marked = text.replace(" [ID:0]", " ##0$$")
+            yield _frame(marked, {"reference": reference, "prompt": PROMPT})
+        elif shape == "final text":
+            for part in (text[:middle], text[middle:].replace(" [ID:0]", "")):
+                yield _frame(part, {"reference": {}, "final": False})
+            yield _frame(f"<think>Let me see.</think>{text}", final)
+        elif shape in {"plain frame", "table"}:
             yield _frame(text, {"reference": reference, "prompt": PROMPT})
         elif shape == "error text":
             yield _frame(ERROR, {"reference": {"chunks": []}, "final": False})
@@ -170,6 +192,8 @@ class Completions:
                     yield _frame(
                         thought, {"reference": {"chunks": []}, "final": False, **extra}
                     )
+            if shape == "error in text":
+                parts[1] = f"{parts[1]} {ERROR}"
             for part in parts:
                 yield _frame(part, {"reference": {"chunks": []}, "final": False})
                 if shape == "noise":

@@ -10,19 +10,20 @@ BOX = 5  # page or number, then left, right, top, bottom
 
 
 def read_passages(data: object, assistant: str) -> list[Passage]:
-    """Return the passages of a retrieval or a reference, in their order."""
-    chunks = row_of(data).get("chunks")
-    return [
-        passage
-        for each in rows_of(chunks)
-        if (passage := _passage(each, assistant)) is not None
-    ]
+    """Return the passages of a retrieval in their order; a chunk without text is none."""
+    return [passage for passage in read_references(data, assistant) if passage.text]
 
 
-def _passage(row: Row, assistant: str) -> Passage | None:
+def read_references(data: object, assistant: str) -> list[Passage]:
+    """Return what an answer refers to, by the numbers of its markers.
+
+    So a chunk without text counts too, as RAGFlow has them behind answers from tables.
+    """
+    return [_passage(row, assistant) for row in rows_of(row_of(data).get("chunks"))]
+
+
+def _passage(row: Row, assistant: str) -> Passage:
     content = text(first(row, "content", "content_with_weight"))
-    if not content:
-        return None
     document_id = text(first(row, "document_id", "doc_id"))
     name = text(first(row, "document_name", "document_keyword", "docnm_kwd"))
     score = number_of(row.get("similarity"))
@@ -30,7 +31,7 @@ def _passage(row: Row, assistant: str) -> Passage | None:
         id=text(first(row, "id", "chunk_id"))
         or f"{document_id}:{crc32(content.encode(errors='replace')):x}",
         text=content,
-        document=name or document_id,
+        document=name or document_id or assistant,
         document_id=document_id,
         assistant=assistant,
         score=0.0 if score is None else min(max(score, 0.0), 1.0),

@@ -1,12 +1,13 @@
 """Reads the answer of RAGFlow's assistant, whatever its stream looks like."""
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
 
 from chatbot.domain import Passage
-from chatbot.knowledge.ragflow.chunks import read_passages
+from chatbot.knowledge.ragflow.chunks import read_references
 from chatbot.knowledge.ragflow.connection import Connection, parsed
 from chatbot.knowledge.ragflow.errors import (
     SUCCESS,
@@ -15,12 +16,19 @@ from chatbot.knowledge.ragflow.errors import (
     unreachable,
     unusable,
 )
+from chatbot.models.failures import cleaned
 from chatbot.models.reasoning import ThinkTags
 
 EVENT_STREAM = "text/event-stream"
 LINE_BYTES = 8 * 1024 * 1024
-SHORTEST_PREFIX = 4
-_FAILED = "**ERROR**"
+# What RAGFlow writes into an answer when its model fails. Behind text it counts only with one
+# of RAGFlow's codes, so that an answer may speak of an **ERROR**.
+_CODES = (
+    "RATE_LIMIT_EXCEEDED|AUTH_ERROR|INVALID_REQUEST|SERVER_ERROR|TIMEOUT|CONNECTION_ERROR|"
+    "MODEL_ERROR|ERROR_MAX_ROUNDS|CONTENT_FILTERED|QUOTA_EXCEEDED|MAX_RETRIES_EXCEEDED|"
+    "GENERIC_ERROR"
+)
+_FAILED = re.compile(rf"\A\s*\*\*ERROR\*\*:\s*|\*\*ERROR\*\*:\s*(?=(?:{_CODES})\b)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +73,8 @@ async def pieces(
 class Completion:
     """The answer so far.
 
-    Newer servers send what is new, the older ones all of the text each time. The prompt that
-    RAGFlow adds to its last frame is not read.
+    Newer servers send what is new, and mark each frame as final or not; the older ones send all
+    of the text each time. The prompt that RAGFlow adds to its last frame is not read.
     """
 
     def __init__(self, connection: Connection, assistant: str) -> None:
@@ -76,7 +84,6 @@ class Completion:
         self._received = ""
         self._said = ""
         self._thinking = False
-        self._cumulative = False
         self.finished = False
 
     def whole(self, body: bytes) -> list[Piece]:
@@ -119,34 +126,30 @@ class Completion:
         found = self._answer(answer, data) if isinstance(answer, str) else []
         if data.get("start_to_think") is True or data.get("end_to_think") is True:
             self._thinking = data.get("start_to_think") is True
-        if passages := read_passages(data.get("reference"), self._assistant):
+        if passages := read_references(data.get("reference"), self._assistant):
             found.append(Piece(passages=passages))
         return found
 
     def _answer(self, answer: str, data: Mapping[str, object]) -> list[Piece]:
+        if not answer:
+            return []
         if data.get("final") is True:
-            return self._replaced(answer) if answer else []
-        if "final" not in data and self._continues(answer):
-            self._cumulative = True
+            return self._replaced(answer)
+        new = answer
+        if "final" not in data:
+            if not answer.startswith(self._received):
+                return self._replaced(answer)
             new = answer[len(self._received) :]
             self._received = answer
-        elif self._cumulative:
-            self._received = answer
-            return self._replaced(answer)
-        else:
-            new = answer
-            self._received += answer
         self._refuse_errors(new)
         if self._thinking:
             return [Piece(thought=new)] if new else []
         return self._kept(*self._tags.feed(new))
 
-    def _continues(self, answer: str) -> bool:
-        return len(self._received) >= SHORTEST_PREFIX and answer.startswith(self._received)
-
     def _replaced(self, answer: str) -> list[Piece]:
         """Take a text that is the whole answer, as the last frame may have it."""
         self._refuse_errors(answer)
+        self._received = answer
         self._tags = ThinkTags()
         text, _ = self._tags.feed(answer)
         text += self._tags.end()[0]
@@ -162,9 +165,8 @@ class Completion:
 
     def _refuse_errors(self, text: str) -> None:
         """Raise what RAGFlow wrote into the answer when its model failed."""
-        if text.lstrip().startswith(_FAILED):
-            said = text.lstrip().removeprefix(_FAILED).lstrip(": ")
-            detail = self._connection.safe(said)
+        if (failed := _FAILED.search(text)) is not None:
+            detail = cleaned(self._connection.safe(text[failed.end() :]))
             message = (
                 f"The model of RAGFlow's assistant {self._assistant!r} failed: {detail}."
                 " Check the model of the assistant in RAGFlow."

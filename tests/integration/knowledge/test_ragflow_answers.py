@@ -58,6 +58,9 @@ async def answered(
         pytest.param("think tags", "Let me see.", 3, id="tags around thoughts"),
         pytest.param("no final frame", "", 0, id="no final frame"),
         pytest.param("plain frame", "", 3, id="a single frame"),
+        pytest.param("table", "", 3, id="a table, references without text"),
+        pytest.param("final text", "", 3, id="all of the text again in the last frame"),
+        pytest.param("json answer", "", 3, id="JSON, not a stream"),
         pytest.param("reference as dict", "", 3, id="references by their ids"),
         pytest.param("raw reference", "", 3, id="references of an old server"),
         pytest.param("bytewise", "", 3, id="byte after byte"),
@@ -73,7 +76,16 @@ async def test_an_answer_is_read_from_every_stream(
             text, thought, passages = await answered(answers)
     assert (text, thought, len(passages)) == (ANSWER, thoughts, references)
     if passages:
-        assert (passages[0].text, passages[0].document) == (BEST, "pump.pdf")
+        first = "" if shape == "table" else BEST
+        assert (passages[0].text, passages[0].document) == (first, "pump.pdf")
+
+
+async def test_markers_that_come_with_the_last_frame_are_read() -> None:
+    with RagflowServer(version="0.22") as server:
+        server.completions.shape = "marked at last"
+        async with opened(server) as answers:
+            text, _, _ = await answered(answers)
+    assert text == f"{BEST} ##0$$"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +93,7 @@ async def test_an_answer_is_read_from_every_stream(
     [
         pytest.param("error text", "unavailable", "AUTH_ERROR", id="error as the answer"),
         pytest.param("error after text", "unavailable", "AUTH_ERROR", id="error behind text"),
+        pytest.param("error in text", "unavailable", "AUTH_ERROR", id="error in a piece"),
         pytest.param("code 500", "unavailable", "Miss parameter", id="error as a frame"),
         pytest.param("cut", "unavailable", "cut", id="no end"),
         pytest.param("reset", "unavailable", "cannot be reached", id="reset in the middle"),
@@ -98,6 +111,7 @@ async def test_a_failed_answer_is_a_typed_error(shape: str, kind: str, sentence:
                 await answered(answers)
             assert await answers.check() == ""  # RAGFlow as a whole is not given up
     assert caught.value.kind == kind
+    assert "sk-model" not in caught.value.message
     assert len(server.asked("/completions")) == (2 if shape == "html 502" else 1)
 
 
