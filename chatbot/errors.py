@@ -4,6 +4,7 @@ ChatbotError
 ├── ConfigurationError            a setting is wrong: nothing works until it is corrected
 │   └── PromptError               a prompt file is missing or has a wrong hole
 ├── InputError                    the caller sent something that cannot be used
+│   └── ImageError                an image cannot be used; `kind` says why
 ├── BusyError                     the session is answering another question
 ├── DeadlineError                 the turn took longer than it may
 ├── ModelError                    the model refused or failed; `kind` says how
@@ -16,6 +17,9 @@ ChatbotError
 from typing import Literal
 
 KnowledgeFailure = Literal["unavailable", "forbidden", "not_found", "argument", "protocol"]
+ImageFailure = Literal[
+    "too_many", "too_large", "wrong_type", "not_allowed", "unreachable", "gone"
+]
 ModelFailure = Literal[
     "rate_limit",
     "auth",
@@ -63,6 +67,19 @@ class InputError(ChatbotError):
     """The request cannot be used as it is."""
 
     code = "invalid_input"
+
+
+class ImageError(InputError):
+    """An image cannot be used.
+
+    `code` is `image_` and the kind; only one that could not be fetched is worth another try.
+    """
+
+    def __init__(self, kind: ImageFailure, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.code = f"image_{kind}"
+        self.retryable = kind == "unreachable"
 
 
 class BusyError(ChatbotError):

@@ -8,7 +8,6 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +15,12 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import certifi
 from yarl import URL
 
 from chatbot.errors import ModelError
 from chatbot.models.failures import error_of_status, model_error
 from chatbot.models.time_limits import Timer
+from chatbot.tls import tls_context
 
 CONNECT_SECONDS = 10.0
 DRAIN_SECONDS = 0.2
@@ -39,8 +38,8 @@ class EndpointClient:
     def __init__(self, base_url: str, *, api_key: str, name: str) -> None:
         self.name = name
         self.secret = api_key
-        address = URL(base_url.rstrip("/"))
-        self._base_url = str(address.with_user(None))
+        address = URL(base_url)
+        self._base = address.with_user(None)
         self._headers = {
             "Content-Type": "application/json",
             "Accept": "text/event-stream, application/json",
@@ -67,7 +66,9 @@ class EndpointClient:
             ModelError: The endpoint could not be reached or refused the request.
         """
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        response = await self._begin(f"{self._base_url}{path}", data, timer)
+        below = f"{self._base.raw_path.rstrip('/')}{path}"
+        url = self._base.with_path(below, encoded=True, keep_query=True)
+        response = await self._begin(url, data, timer)
         try:
             received = Received(response, timer, self.name)
             await self._check(response, received)
@@ -82,7 +83,7 @@ class EndpointClient:
         for loop in list(self._sessions):
             await self._close(loop)
 
-    async def _begin(self, url: str, data: bytes, timer: Timer) -> aiohttp.ClientResponse:
+    async def _begin(self, url: URL, data: bytes, timer: Timer) -> aiohttp.ClientResponse:
         for _ in range(STALE_CONNECTIONS):
             context = SimpleNamespace(reused=False)
             try:
@@ -126,9 +127,9 @@ class EndpointClient:
         if (kept := self._sessions.get(loop)) is not None:
             return kept.session
         context: ssl.SSLContext | bool = True
-        if self._base_url.startswith("https:"):
-            context = await asyncio.to_thread(_tls_context)
-        self._proxy = _proxy_for(self._base_url)
+        if self._base.scheme == "https":
+            context = await asyncio.to_thread(tls_context)
+        self._proxy = _proxy_for(str(self._base))
         for other in [other for other in self._sessions if other.is_closed()]:
             del self._sessions[other]
         if loop not in self._sessions:  # another task may have been faster
@@ -208,14 +209,6 @@ async def _note_reuse(
     _session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object
 ) -> None:
     context.trace_request_ctx.reused = True
-
-
-@cache
-def _tls_context() -> ssl.SSLContext:
-    """Trust the system's authorities and certifi's. Reads files: call it in a thread."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
 
 
 def _proxy_for(url: str) -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
@@ -13,9 +13,9 @@ from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from chatbot.errors import ModelError
+from chatbot.images.blocks import has_images
 from chatbot.models.context_window import RESERVED_TOKENS, ContextWindow, window_of
 from chatbot.models.endpoints import ABILITIES, Ability, Endpoint
-from chatbot.models.images import has_images
 from chatbot.models.pool_call import PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
@@ -38,6 +38,8 @@ class ModelPool(StreamedModel):
     do what is asked has failed in this call, those whose failure may have passed are tried
     again, twice at most, with growing pauses. Where all rest already, the call fails at once.
     """
+
+    hurried: bool = False
 
     _members: Sequence[Member] = PrivateAttr(default=())
     _rotation: Rotation = PrivateAttr()
@@ -69,9 +71,20 @@ class ModelPool(StreamedModel):
         """The endpoints, in the order of the settings."""
         return [member.endpoint for member in self._members]
 
+    def within(self, seconds: float) -> "ModelPool":
+        """Return the same endpoints for calls that are worth no more than this time.
+
+        A slow endpoint is left early enough for another one to answer in time.
+        """
+        limits = replace(self.limits, total=min(self.limits.total, seconds))
+        return self.model_copy(update={"limits": limits, "hurried": True})
+
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""
-        return self._rotation.states()
+        return [
+            replace(state, model=endpoint.model, address=endpoint.address)
+            for state, endpoint in zip(self._rotation.states(), self.endpoints, strict=True)
+        ]
 
     async def aclose(self) -> None:
         """Close the connections of every endpoint."""
@@ -106,8 +119,7 @@ class ModelPool(StreamedModel):
     ) -> AsyncGenerator[AIMessageChunk]:
         """See `StreamedModel.chunks`."""
         able = _able(self._members, _needs(messages, options))
-        names = [member.endpoint.name for member in self._members]
-        call = PoolCall(names, self._rotation, able, limits)
+        call = PoolCall(self.endpoints, self._rotation, able, limits, hurried=self.hurried)
         written = ""
         while (index := await call.next_endpoint()) is not None:
             begun = False
@@ -117,7 +129,7 @@ class ModelPool(StreamedModel):
                     async for chunk in stream:
                         if not begun:
                             begun = True
-                            self._rotation.succeeded(index)
+                            call.answers(index)
                         written += str(chunk.content)
                         written += chunk.additional_kwargs.get("reasoning_content", "")
                         if "finish_reason" in chunk.response_metadata:
