@@ -43,6 +43,7 @@ def _build_endpoint(
         use_responses_api=False,
         limits=limits,
         provider=endpoint.provider,
+        label=endpoint.label,
         can_stream=endpoint.streaming,
         reasoning_opened=endpoint.reasoning_opened,
     )

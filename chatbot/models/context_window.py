@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from chatbot.errors import ModelError
-from chatbot.models.tokens import TokenCounter
+from chatbot.models.tokens import CautiousCounter, TokenCounter
 
 UNKNOWN_WINDOW = 32_768
 RESERVED_TOKENS = 4_096
@@ -50,7 +50,7 @@ class Fitted:
 class ContextWindow:
     """What a model can read at once, of which some is kept free for its answer."""
 
-    counter: TokenCounter
+    counter: TokenCounter | CautiousCounter
     tokens: int = UNKNOWN_WINDOW
     reserved: int = RESERVED_TOKENS
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -78,6 +79,20 @@ class Endpoint:
             object.__setattr__(self, "vision", sees_images(self.model))
 
     @property
+    def address(self) -> str | None:
+        """Where it is, without what signs in; nothing where that is the provider's affair."""
+        if self.base_url is None:
+            return None
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{_host(self.base_url)}{parts.path}"
+
+    @property
+    def label(self) -> str:
+        """What tells people which one it is: its name, its model and its host."""
+        name = self.name if self.model in self.name else f"{self.name}, {self.model}"
+        return name if self.base_url is None else f"{name} at {_host(self.base_url)}"
+
+    @property
     def abilities(self) -> frozenset[Ability]:
         """What it can be asked for."""
         can: Mapping[Ability, bool] = {
@@ -103,6 +118,10 @@ class ModelChoice:
     def name(self) -> str:
         """What people call the model."""
         return ", ".join(dict.fromkeys(endpoint.model for endpoint in self.endpoints))
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).netloc.rpartition("@")[2]
 
 
 def for_each_key(

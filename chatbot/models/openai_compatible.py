@@ -43,6 +43,7 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
     provider: str = "openai"
     can_stream: bool = True
     reasoning_opened: bool = False
+    label: str = ""
 
     _client: EndpointClient = PrivateAttr()
     _reports_usage: bool = PrivateAttr(default=True)
@@ -54,7 +55,8 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
         base_url = self.openai_api_base or OPENAI_URL
         key = self.openai_api_key
         secret = key.get_secret_value() if isinstance(key, SecretStr) else ""
-        name = f"{self.model_name} at {urlsplit(base_url).netloc.rpartition('@')[2]}"
+        host = urlsplit(base_url).netloc.rpartition("@")[2]
+        name = self.label or f"{self.model_name} at {host}"
         self._client = EndpointClient(base_url, api_key=secret, name=name)
         return self
 

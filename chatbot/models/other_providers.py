@@ -155,7 +155,7 @@ def open_other_provider(
             f"key and the other variables that {provider} needs."
         )
         raise ConfigurationError(message) from None
-    return OtherProviderModel(inner=inner, limits=limits, name_for_people=endpoint.name)
+    return OtherProviderModel(inner=inner, limits=limits, name_for_people=endpoint.label)
 
 
 def _like_ours(generation: ChatGenerationChunk) -> tuple[AIMessageChunk, Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from chatbot.models.pool_call import PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
-from chatbot.models.tokens import TokenCounter
+from chatbot.models.tokens import CautiousCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class ModelPool(StreamedModel):
 
     _members: Sequence[Member] = PrivateAttr(default=())
     _rotation: Rotation = PrivateAttr()
+    _counter: CautiousCounter = PrivateAttr()
     _context: ContextWindow = PrivateAttr()
 
     @classmethod
@@ -54,8 +55,9 @@ class ModelPool(StreamedModel):
         pool._members = members
         endpoints = [member.endpoint for member in members]
         pool._rotation = Rotation([(each.name, each.weight) for each in endpoints])
+        pool._counter = CautiousCounter(each.model for each in endpoints)
         pool._context = ContextWindow(
-            counter=TokenCounter(endpoints[0].model),
+            counter=pool._counter,
             tokens=min(each.context_window or window_of(each.model) for each in endpoints),
             reserved=output_tokens or RESERVED_TOKENS,
         )
@@ -133,7 +135,7 @@ class ModelPool(StreamedModel):
                         written += str(chunk.content)
                         written += chunk.additional_kwargs.get("reasoning_content", "")
                         if "finish_reason" in chunk.response_metadata:
-                            await self._count(chunk, messages, options, written)
+                            await self._count(index, chunk, messages, options, written)
                             call.label(chunk, index)
                         yield chunk
             except ModelError as error:
@@ -149,20 +151,21 @@ class ModelPool(StreamedModel):
 
     async def _count(
         self,
+        index: int,
         last: AIMessageChunk,
         messages: Sequence[BaseMessage],
         options: Mapping[str, Any],
         written: str,
     ) -> None:
         """Learn from the usage that was reported, or estimate it and say so."""
-        counter = self._context.counter
+        counter = self._counter.of(self._members[index].endpoint.model)
+        tools = options.get("tools") or ()
         if (reported := last.usage_metadata) is not None:
-            if not counter.is_exact:
-                counted = counter.count_messages(messages, options.get("tools") or ())
-                counter.correct(counted=counted, reported=reported["input_tokens"])
+            if not any(has_images(message) for message in messages):
+                read = await asyncio.to_thread(counter.count_messages, messages, tools)
+                counter.correct(counted=read, reported=reported["input_tokens"])
             return
         await counter.load()
-        tools = options.get("tools") or ()
         read = await asyncio.to_thread(counter.count_messages, messages, tools)
         wrote = await asyncio.to_thread(counter.count, written)
         last.usage_metadata = UsageMetadata(

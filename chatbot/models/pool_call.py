@@ -10,12 +10,13 @@ from dataclasses import replace
 from langchain_core.messages import AIMessageChunk
 
 from chatbot.errors import ModelError, ModelFailure
+from chatbot.models.endpoints import Endpoint
 from chatbot.models.rotation import RESTS, Rotation
 from chatbot.models.time_limits import TimeLimits
 
 RETRIES = 2
 BACKOFF_SECONDS = 0.4
-POLL_SECONDS = 0.05
+MOST_NAMED = 5  # endpoints in one message
 _WORDS: Mapping[ModelFailure, str] = {
     "rate_limit": "too many requests",
     "auth": "the API key was refused",
@@ -36,12 +37,15 @@ class PoolCall:
 
     def __init__(
         self,
-        names: Sequence[str],
+        endpoints: Sequence[Endpoint],
         rotation: Rotation,
         able: Collection[int],
         limits: TimeLimits,
+        *,
+        hurried: bool = False,
     ) -> None:
-        self._names = names
+        self._hurried = hurried
+        self._endpoints = endpoints
         self._rotation = rotation
         self._able = able
         self._limits = limits
@@ -49,33 +53,61 @@ class PoolCall:
         self._deadline = self._clock() + limits.total
         self._untried = set(able)
         self._failures: dict[int, ModelError] = {}
+        self._slow: dict[int, ModelError] = {}
         self._attempts: list[dict[str, str]] = []
         self._retries = 0
+        self._refusal: ModelError | None = None  # the request's own fault
 
     def limits(self) -> TimeLimits:
-        """Return the limits of the next attempt: all share the time of the call."""
-        return replace(self._limits, total=self._left)
+        """Return the limits of the next attempt: all share the time of the call.
+
+        In a hurry, an endpoint has half of that to begin, as long as another one is ready.
+        """
+        first, left = self._limits.first_token, self._left
+        if self._hurried and self._untried - self._rotation.waits(self._untried).keys():
+            first = min(first, left / 2)
+        return replace(self._limits, first_token=first, total=left)
 
     async def next_endpoint(self) -> int | None:
-        """Return the endpoint to ask now, or nothing where the call has failed."""
-        if any(error.kind not in RESTS for error in self._failures.values()):
+        """Return the endpoint to ask now, or nothing where the call has failed.
+
+        An endpoint that another call is trying after its rest is not waited for.
+        """
+        if self._refusal is not None or self._left <= 0:
             return None
-        while self._left > 0:
-            if (index := self._rotation.choose(self._untried)) is not None:
-                self._untried.discard(index)
-                return index
-            if not self._rotation.probing(self._untried):
-                return await self._again()
-            await asyncio.sleep(POLL_SECONDS)  # another call finds out how it does
-        return None
+        index = self._untried_one()
+        if index is None and self._retries < RETRIES and (passing := self._passing()):
+            pause = BACKOFF_SECONDS * 2**self._retries * random.uniform(0.5, 1)  # noqa: S311 - jitter
+            if pause >= self._left:
+                return None
+            await asyncio.sleep(pause)
+            if (index := self._untried_one()) is None:
+                index = passing[self._retries % len(passing)]
+                self._rotation.retry(index)
+            self._retries += 1
+        return index
+
+    def answers(self, index: int) -> None:
+        """Note that an endpoint begins to answer."""
+        self._rotation.succeeded(index)
+        for slow, error in self._slow.items():
+            self._rotation.failed(slow, error)
 
     def failed(self, index: int, error: ModelError) -> None:
-        """Note that an endpoint failed."""
-        self._rotation.failed(index, error)
+        """Note that an endpoint failed.
+
+        One that had less time than usual is only at fault if another one is quicker.
+        """
+        if self._hurried and error.kind == "timeout":
+            self._slow[index] = error
+        else:
+            self._rotation.failed(index, error)
         self._failures[index] = error
-        self._attempts.append({"endpoint": self._names[index], "kind": error.kind})
+        if error.kind not in RESTS:
+            self._refusal = error
+        self._attempts.append({"endpoint": self._endpoints[index].name, "kind": error.kind})
         facts = {
-            "endpoint": self._names[index],
+            "endpoint": self._endpoints[index].label,
             "kind": error.kind,
             "retry_after": error.retry_after,
             "cause": type(error.__cause__).__name__ if error.__cause__ else None,
@@ -84,42 +116,49 @@ class PoolCall:
 
     def label(self, chunk: AIMessageChunk, index: int) -> None:
         """Write on the last chunk which endpoint answered and which failed before."""
-        chunk.response_metadata["endpoint"] = self._names[index]
+        chunk.response_metadata["endpoint"] = self._endpoints[index].name
         if self._attempts:
             chunk.response_metadata["attempts"] = self._attempts
 
     def error(self) -> ModelError:
-        """Return why nothing answered, and when the first endpoint is ready again."""
-        index, seconds, kind = self._rotation.soonest(self._able)
-        if self._failures:
-            last = list(self._failures.values())[-1]
-            if last.kind not in RESTS:
-                return last
-            error = self._failures.get(index, last)
-            return ModelError(error.kind, error.message, retry_after=round(seconds, 1))
+        """Return why nothing answered, endpoint by endpoint, and when the first is ready."""
+        if self._refusal is not None:
+            return self._refusal
+        waits = self._rotation.waits(self._able)
+        seconds = min(waits.get(index, (0.0, ""))[0] for index in self._able)
+        retry_after = round(seconds, 1)
+        if len(self._able) == 1 and self._failures:
+            [error] = self._failures.values()
+            return ModelError(error.kind, error.message, retry_after=retry_after)
+        reasons = {index: error.kind for index, error in self._failures.items()}
+        reasons |= {index: kind for index, (_, kind) in waits.items()}
         message = (
-            f"Every language model that is set rests after a failure ({_WORDS[kind]}). "
+            f"No language model can answer at the moment ({self._told(reasons)}). "
             f"Try again in {max(1, math.ceil(seconds))} seconds."
         )
-        return ModelError(kind, message, retry_after=round(seconds, 1))
+        # A refused key does not mend itself: where there is another reason, that one counts.
+        kinds = sorted(reasons.values(), key=lambda kind: kind == "auth")
+        return ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
 
-    async def _again(self) -> int | None:
-        """Return an endpoint whose failure in this call may have passed, after a pause."""
-        passing = [
+    def _told(self, reasons: Mapping[int, ModelFailure]) -> str:
+        told = [
+            f"{self._endpoints[index].label}: {_WORDS[kind]}" for index, kind in reasons.items()
+        ]
+        more = len(told) - MOST_NAMED
+        return "; ".join([*told[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+
+    def _untried_one(self) -> int | None:
+        index = self._rotation.choose(self._untried)
+        self._untried.discard(index)
+        return index
+
+    def _passing(self) -> Sequence[int]:
+        """Return the endpoints whose failure in this call may have passed by now."""
+        return [
             index
             for index, error in self._failures.items()
             if error.kind in _PASSING and error.retry_after is None
         ]
-        if not passing or self._retries == RETRIES:
-            return None
-        pause = BACKOFF_SECONDS * 2**self._retries * random.uniform(0.5, 1)  # noqa: S311 - jitter
-        if pause >= self._left:
-            return None
-        await asyncio.sleep(pause)
-        index = passing[self._retries % len(passing)]
-        self._retries += 1
-        self._rotation.retry(index)
-        return index
 
     @property
     def _left(self) -> float:

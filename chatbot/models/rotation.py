@@ -9,8 +9,8 @@ from chatbot.errors import ModelError, ModelFailure
 
 RATE_LIMIT_SECONDS = 60.0
 FAILURE_SECONDS = 10.0
+SHORTEST_REST = 1.0
 LONGEST_REST = 600.0
-LONGEST_FAILURE_REST = 60.0
 
 # A refused request is the request's fault: another endpoint would refuse it as well.
 RESTS: frozenset[ModelFailure] = frozenset(
@@ -22,10 +22,13 @@ RESTS: frozenset[ModelFailure] = frozenset(
 class EndpointState:
     """How an endpoint does: `cooling` for so many seconds, or `probing` after that.
 
-    `error` is the kind of its last failure, if it has not answered since.
+    `error` is the kind of its last failure, if it has not answered since. `address` is without
+    what signs in; it is nothing where the provider's package knows it.
     """
 
     name: str
+    model: str = ""
+    address: str | None = None
     state: Literal["ready", "cooling", "probing"]
     seconds: float
     error: ModelFailure | None
@@ -40,7 +43,6 @@ class _Turn:
     credit: float = 0
     rests_until: float = 0
     probing: bool = False
-    failed_probes: int = 0
     error: ModelFailure | None = None
     calls: int = 0
     failures: int = 0
@@ -49,9 +51,9 @@ class _Turn:
 class Rotation:
     """Weighted round robin with cool-downs.
 
-    A rate limit rests an endpoint for as long as it asked, else 60 s; any other failure for
-    10 s. Afterwards one call alone tries it, and only its success opens the endpoint to the
-    others; each such failure doubles the rest, up to 60 s.
+    A failure rests an endpoint for as long as it asked, else for 60 s after a rate limit and
+    for 10 s after anything else. Afterwards one call alone tries it, and only its success
+    opens the endpoint to the others.
     """
 
     def __init__(
@@ -78,9 +80,7 @@ class Rotation:
         turn = self._turns[chosen]
         turn.credit -= sum(self._turns[index].weight for index in ready)
         turn.calls += 1
-        if turn.error is not None:
-            turn.probing = True
-            turn.failed_probes = min(turn.failed_probes + 1, 10)  # until it succeeds
+        turn.probing = turn.error is not None
         return chosen
 
     def retry(self, index: int) -> None:
@@ -97,7 +97,7 @@ class Rotation:
         turn = self._turns[index]
         if turn.rests_until > self._clock() and not turn.probing:
             return
-        turn.probing, turn.error, turn.failed_probes, turn.rests_until = False, None, 0, 0
+        turn.probing, turn.error, turn.rests_until = False, None, 0
 
     def failed(self, index: int, error: ModelError) -> None:
         """Note a failure. Unless the request was at fault, the endpoint rests."""
@@ -107,27 +107,30 @@ class Rotation:
             return
         turn.probing = False
         turn.failures += 1
-        turn.error = error.kind
         seconds = error.retry_after
-        if error.kind == "rate_limit":
-            seconds = RATE_LIMIT_SECONDS if seconds is None else max(seconds, 1.0)
-        elif seconds is None:
-            seconds = min(FAILURE_SECONDS * 2**turn.failed_probes, LONGEST_FAILURE_REST)
-        turn.rests_until = self._clock() + min(seconds, LONGEST_REST)
+        if seconds is None:
+            seconds = RATE_LIMIT_SECONDS if error.kind == "rate_limit" else FAILURE_SECONDS
+        until = self._clock() + min(max(seconds, SHORTEST_REST), LONGEST_REST)
+        if until >= turn.rests_until:  # else another call has met something that lasts longer
+            turn.rests_until, turn.error = until, error.kind
 
     def abandoned(self, index: int) -> None:
         """Note that the call ended before the endpoint said anything."""
         self._turns[index].probing = False
 
-    def probing(self, allowed: Collection[int]) -> bool:
-        """Whether one of the allowed endpoints is being tried after its rest."""
-        return any(self._turns[index].probing for index in allowed)
+    def waits(self, allowed: Collection[int]) -> dict[int, tuple[float, ModelFailure]]:
+        """Return the seconds until each endpoint that failed is ready again, and why it rests.
 
-    def soonest(self, allowed: Collection[int]) -> tuple[int, float, ModelFailure]:
-        """Return which allowed endpoint is ready first, in how many seconds, why it rests."""
-        index = min(allowed, key=lambda index: self._turns[index].rests_until)
-        turn = self._turns[index]
-        return index, max(0.0, turn.rests_until - self._clock()), turn.error or "server"
+        One that another call is trying right now may be ready in a moment.
+        """
+        now = self._clock()
+        found: dict[int, tuple[float, ModelFailure]] = {}
+        for index in allowed:
+            turn = self._turns[index]
+            if turn.error is not None:
+                shortest = SHORTEST_REST if turn.probing else 0.0
+                found[index] = max(turn.rests_until - now, shortest), turn.error
+        return found
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any
@@ -14,6 +15,7 @@ MESSAGE_TOKENS = 4  # what the frame around a message takes
 REPLY_TOKENS = 3
 IMAGE_TOKENS = 1200
 UNKNOWN_MARGIN = 1.2
+HIGHEST_FACTOR = 4.0
 LONGEST_EXACT = 200_000  # characters; longer texts are estimated, which is quick
 CACHED_TEXTS = 4096
 
@@ -29,18 +31,15 @@ class TokenCounter:
     """Counts for one model: exactly for Qwen and GPT, with a margin for others.
 
     Until `load` has read the tokenizer, and for very long texts, counts are estimates on the
-    safe side. For other models, what endpoints report corrects them.
+    safe side. What endpoints report corrects both, each by a factor of its own.
     """
 
     def __init__(self, model: str) -> None:
         self._tokenizer = tokenizer_for(model)
         self._exact: Callable[[str], int] | None = None
-        self._factor = UNKNOWN_MARGIN if self._tokenizer is None else 1.0
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the tokenizer of the model itself counts."""
-        return self._tokenizer is not None
+        margin, lowest = (UNKNOWN_MARGIN, 0.7) if self._tokenizer is None else (1.0, 0.9)
+        self._factor = _Factor(margin, lowest)
+        self._factor_of_estimates = _Factor(margin, 1.0)
 
     @property
     def is_loaded(self) -> bool:
@@ -55,8 +54,8 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Return how many tokens the text has."""
         if self._exact is None or len(text) > LONGEST_EXACT:
-            return round(estimate(text) * self._factor)
-        return round(self._exact(text) * self._factor)
+            return round(estimate(text) * self._factor_of_estimates.value)
+        return round(self._exact(text) * self._factor.value)
 
     def count_message(self, message: BaseMessage) -> int:
         """Return how many tokens the message takes, with its calls and images."""
@@ -86,10 +85,64 @@ class TokenCounter:
 
     def correct(self, *, counted: int, reported: int) -> None:
         """Take over, little by little, by how much the endpoint's count differs from ours."""
-        if self.is_exact or counted < MESSAGE_TOKENS * 10 or reported <= 0:
-            return  # exact already, or too short to tell anything but the frames
-        wanted = self._factor * min(max(reported / counted, 0.5), 2.0)
-        self._factor += (wanted - self._factor) / 4
+        if counted < MESSAGE_TOKENS * 10 or reported <= 0:
+            return  # too short to tell anything but the frames
+        factor = self._factor_of_estimates if self._exact is None else self._factor
+        factor.correct(reported / counted)
+
+
+class CautiousCounter:
+    """Counts for whichever of several models will answer: like the one that counts the most."""
+
+    def __init__(self, models: Iterable[str]) -> None:
+        self._counters = {model: TokenCounter(model) for model in models}
+
+    def of(self, model: str) -> TokenCounter:
+        """Return the counter of one of the models."""
+        return self._counters[model]
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether every tokenizer was read."""
+        return all(counter.is_loaded for counter in self._counters.values())
+
+    async def load(self) -> None:
+        """Read every tokenizer. See `TokenCounter.load`."""
+        await asyncio.gather(*(counter.load() for counter in self._counters.values()))
+
+    def count(self, text: str) -> int:
+        """Return how many tokens the text has at most."""
+        return max(counter.count(text) for counter in self._counters.values())
+
+    def count_message(self, message: BaseMessage) -> int:
+        """Return how many tokens the message takes at most."""
+        return max(counter.count_message(message) for counter in self._counters.values())
+
+    def count_messages(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int:
+        """Return how many tokens a request has at most."""
+        return max(
+            counter.count_messages(messages, tools) for counter in self._counters.values()
+        )
+
+
+@dataclass(slots=True)
+class _Factor:
+    """What a count is multiplied by.
+
+    It does not fall far: a count that is too high costs some history, one that is too low an
+    answer. And some endpoints report less than they read, because they had kept the rest.
+    """
+
+    value: float
+    lowest: float
+
+    def correct(self, ratio: float) -> None:
+        """Go a part of the way to a count that was `ratio` times as high."""
+        wanted = self.value * min(max(ratio, 0.5), 2.0)
+        value = self.value + (wanted - self.value) / 4
+        self.value = min(max(value, self.lowest), HIGHEST_FACTOR)
 
 
 def tokenizer_for(model: str) -> str | None:

@@ -15,10 +15,12 @@ from langchain_core.messages import HumanMessage
 from chatbot.errors import ModelError
 from chatbot.models.pool import ModelPool
 from chatbot.models.selection import open_model, select_model
+from chatbot.models.tokens import CautiousCounter, estimate
 from chatbot.settings import Settings
 from tests.integration.models.streams import Seen, until, watch
 from tests.integration.models.test_openai_compatible import City, Runs, knowledge_base
 from tests.servers.model import (
+    ChatRequest,
     ModelServer,
     Script,
     answer,
@@ -39,10 +41,8 @@ QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 0.3, "token_timeout_s
 
 @asynccontextmanager
 async def pool_of(server: ModelServer, keys: str, **options: Any) -> AsyncIterator[ModelPool]:
-    values = {**QUICK, **options}
-    settings = Settings(
-        openai_base_url=server.base_url, openai_api_key=keys, llm_model="m", **values
-    )
+    values = {"llm_model": "m", **QUICK, **options}
+    settings = Settings(openai_base_url=server.base_url, openai_api_key=keys, **values)
     choice = select_model(settings)
     assert choice is not None
     async with open_model(choice, settings) as pool:
@@ -234,13 +234,43 @@ async def test_usage_that_nobody_reports_is_estimated_and_marked() -> None:
     assert message.response_metadata["usage_estimated"] is True
 
 
-async def test_reported_usage_corrects_the_counts_of_unknown_models() -> None:
+@pytest.mark.parametrize("model", ["m", "qwen-plus"])
+async def test_reported_usage_corrects_the_counts(model: str) -> None:
     with ModelServer([answer("Paris.", usage=(500, 5))]) as server:
-        async with pool_of(server, "one") as pool:
+        async with pool_of(server, "one", llm_model=model) as pool:
             before = pool.context.counter.count("word " * 100)
             await pool.ainvoke("word " * 100)
             after = pool.context.counter.count("word " * 100)
     assert after > before
+
+
+async def test_usage_corrects_the_counts_of_the_model_that_reported_it(tmp_path: Path) -> None:
+    with ModelServer([answer("Paris.", usage=(500, 5))]) as server:
+        file = tmp_path / "models.toml"
+        file.write_text(
+            "".join(
+                f"[[endpoint]]\nmodel = '{name}'\nbase_url = '{server.base_url}'\n"
+                for name in ("qwen-plus", "llama3")
+            )
+        )
+        settings = Settings(models_file=file)
+        choice = select_model(settings)
+        assert choice is not None
+        async with open_model(choice, settings) as pool:
+            counter = pool.context.counter
+            assert isinstance(counter, CautiousCounter)
+            before = counter.of("llama3").count("word " * 100)
+            await pool.ainvoke("word " * 100)
+            corrected = counter.of("qwen-plus").count("word " * 100)
+            assert counter.of("llama3").count("word " * 100) == before
+            assert counter.count("word " * 100) == max(corrected, before)
+
+
+async def test_images_do_not_spoil_the_counts() -> None:
+    with ModelServer([answer("A cat.", usage=(5000, 5))]) as server:
+        async with pool_of(server, "one", llm_model="gpt-4o") as pool:
+            await pool.ainvoke([HumanMessage([IMAGE])])
+            assert pool.context.counter.count("word " * 99) == round(estimate("word " * 99))
 
 
 async def test_the_window_is_that_of_the_settings() -> None:
@@ -251,18 +281,86 @@ async def test_the_window_is_that_of_the_settings() -> None:
     assert server.seen[0].body["max_tokens"] == 1000
 
 
-async def test_after_a_rest_one_call_tries_and_the_others_wait_for_it() -> None:
+async def test_after_a_rest_one_call_tries_and_the_others_fail_at_once() -> None:
     limited = refuse(429, headers={"Retry-After": "1"})
     with ModelServer([limited, answer("Paris.", wait=0.3)]) as server:
         async with pool_of(server, "one", first_token_timeout_seconds=2) as pool:
             assert (await ask(pool)).kind == "rate_limit"
             await asyncio.sleep(1)
-            asking = [asyncio.create_task(ask(pool)) for _ in range(3)]
+            trying = asyncio.create_task(ask(pool))
             await until(lambda: len(server.seen) == 2)
-            await asyncio.sleep(0.1)
-            assert len(server.seen) == 2
-            assert [(await each).answer for each in asking] == ["Paris."] * 3
-    assert len(server.seen) == 4
+            started = time.monotonic()
+            error = (await ask(pool)).error
+            assert time.monotonic() - started < 0.1
+            assert (await trying).answer == "Paris."
+            assert (await ask(pool)).answer == "Paris."
+    assert error is not None
+    assert (error.kind, error.retry_after, len(server.seen)) == ("rate_limit", 1, 3)
+
+
+async def test_while_one_endpoint_is_tried_the_calls_go_to_another() -> None:
+    limited = refuse(429, headers={"Retry-After": "1"})
+    replies = {"bad": [limited, hang()], "good": [answer("Paris.")]}
+
+    def reply(request: ChatRequest) -> Script:
+        scripts = replies[request.key]
+        return scripts.pop(0) if len(scripts) > 1 else scripts[0]
+
+    with ModelServer(reply) as server:
+        async with pool_of(server, "bad,good", first_token_timeout_seconds=2) as pool:
+            await ask(pool)
+            await asyncio.sleep(1)
+            trying = [asyncio.create_task(ask(pool)) for _ in range(2)]
+            await until(lambda: [each.key for each in server.seen].count("bad") == 2)
+            assert [(await ask(pool)).answer for _ in range(3)] == ["Paris."] * 3
+            for each in trying:
+                each.cancel()
+            await asyncio.gather(*trying, return_exceptions=True)
+    assert Counter(request.key for request in server.seen)["bad"] == 2
+
+
+async def test_where_nothing_answers_the_error_names_each_endpoint_and_why(
+    tmp_path: Path,
+) -> None:
+    with ModelServer(by_key({"": refuse(500), "sk-hidden-1": refuse(401)})) as server:
+        address = server.base_url.replace("http://", "http://ann:hidden-2@") + "?key=hidden-3"
+        file = tmp_path / "models.toml"
+        file.write_text(
+            f"[[endpoint]]\nmodel = 'one'\nbase_url = '{address}'\napi_key = 'sk-hidden-1'\n"
+            f"[[endpoint]]\nmodel = 'two'\nname = 'spare'\nbase_url = 'http://127.0.0.1:9/v1'"
+        )
+        settings = Settings(models_file=file)
+        choice = select_model(settings)
+        assert choice is not None
+        async with open_model(choice, settings) as pool:
+            errors = [(await ask(pool)).error for _ in range(2)]
+            states = pool.states()
+    assert server.requests[0].query == {"key": ["hidden-3"]}
+    for error in errors:
+        assert error is not None
+        assert f"one at 127.0.0.1:{server.port}: the API key was refused" in error.message
+        assert "spare, two at 127.0.0.1:9: no connection" in error.message
+        assert "hidden" not in error.message
+        assert (error.kind, error.retryable) == ("connection", True)
+    assert [(state.model, state.address) for state in states] == [
+        ("one", server.base_url),
+        ("two", "http://127.0.0.1:9/v1"),
+    ]
+
+
+async def test_a_call_in_a_hurry_leaves_a_slow_endpoint_for_another() -> None:
+    with ModelServer(by_key({"slow": hang(), "quick": answer("Paris.")})) as server:
+        async with pool_of(server, "slow,quick", first_token_timeout_seconds=30) as pool:
+            seen = await ask(pool.within(0.4))
+            states = pool.states()
+    assert (seen.answer, [state.state for state in states]) == ("Paris.", ["cooling", "ready"])
+
+
+async def test_endpoints_that_are_too_slow_for_a_hurry_can_still_be_asked() -> None:
+    with ModelServer([answer("Paris.", wait=0.3)]) as server:
+        async with pool_of(server, "one,two", first_token_timeout_seconds=30) as pool:
+            assert (await ask(pool.within(0.1))).kind == "timeout"
+            assert (await ask(pool)).answer == "Paris."
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ def clock() -> Clock:
     return Clock()
 
 
+def wait(rotation: Rotation, index: int = 0) -> tuple[float, ModelFailure | None]:
+    return rotation.waits({index}).get(index, (0, None))
+
+
 def answer(rotation: Rotation, allowed: set[int]) -> int | None:
     if (index := rotation.choose(allowed)) is not None:
         rotation.succeeded(index)
@@ -65,6 +69,7 @@ def test_only_allowed_endpoints_are_chosen(clock: Clock) -> None:
         pytest.param(failure("timeout"), 10, id="timeout"),
         pytest.param(failure("server"), 10, id="server"),
         pytest.param(failure("server", 30), 30, id="server with time"),
+        pytest.param(failure("server", 0), 1, id="server without any time"),
         pytest.param(failure("protocol"), 10, id="protocol"),
         pytest.param(failure("interrupted"), 10, id="cut stream"),
         pytest.param(failure("bad_request"), 0, id="bad request"),
@@ -77,7 +82,7 @@ def test_a_failure_rests_its_endpoint(error: ModelError, seconds: float, clock: 
     rotation = Rotation([("a", 1)], clock=clock)
     rotation.choose({0})
     rotation.failed(0, error)
-    assert rotation.soonest({0})[1] == seconds
+    assert wait(rotation)[0] == seconds
     if seconds:
         clock.now += seconds - 0.1
         assert rotation.choose({0}) is None
@@ -94,7 +99,7 @@ def test_one_call_alone_tries_an_endpoint_after_its_rest(clock: Clock) -> None:
     clock.now += 10
     assert rotation.choose({0}) == 0
     assert rotation.choose({0}) is None
-    assert rotation.probing({0})
+    assert wait(rotation) == (1, "server")
     rotation.succeeded(0)
     assert [rotation.choose({0}) for _ in range(2)] == [0, 0]
     assert rotation.states()[0].error is None
@@ -110,20 +115,20 @@ def test_a_probe_that_was_abandoned_leaves_the_endpoint_to_the_next(clock: Clock
     assert rotation.choose({0}) == 0
 
 
-def test_failed_probes_double_the_rest_up_to_a_minute(clock: Clock) -> None:
+def test_a_failed_probe_rests_the_endpoint_as_the_first_failure_did(clock: Clock) -> None:
     rotation = Rotation([("a", 1)], clock=clock)
-    rests = []
-    for _ in range(5):
+    for _ in range(4):
         assert rotation.choose({0}) == 0
         rotation.failed(0, failure("timeout"))
-        rests.append(rotation.soonest({0})[1])
-        clock.now += rests[-1]
-    assert rests == [10, 20, 40, 60, 60]
-    rotation.choose({0})
-    rotation.succeeded(0)
-    rotation.choose({0})
-    rotation.failed(0, failure("timeout"))
-    assert rotation.soonest({0}) == (0, 10, "timeout")
+        assert wait(rotation) == (10, "timeout")
+        clock.now += 10
+
+
+def test_a_short_rest_does_not_end_a_longer_one(clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    for error in (failure("rate_limit"), failure("connection")):
+        rotation.failed(0, error)
+        assert wait(rotation) == (60, "rate_limit")
 
 
 def test_an_answer_to_an_earlier_call_does_not_end_a_rest(clock: Clock) -> None:
@@ -143,11 +148,3 @@ def test_a_refused_request_shows_that_the_endpoint_works(clock: Clock) -> None:
     rotation.choose({0})
     rotation.failed(0, failure("bad_request"))
     assert rotation.states()[0].state == "ready"
-
-
-def test_the_endpoint_that_is_ready_first(clock: Clock) -> None:
-    rotation = Rotation([("a", 1), ("b", 1)], clock=clock)
-    for index, seconds in ((0, 60), (1, 5)):
-        rotation.choose({index})
-        rotation.failed(index, failure("rate_limit", seconds))
-    assert rotation.soonest({0, 1}) == (1, 5, "rate_limit")

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from chatbot.errors import ModelError
 from chatbot.models.context_window import ContextWindow, window_of
-from chatbot.models.tokens import TokenCounter, estimate, tokenizer_for
+from chatbot.models.tokens import CautiousCounter, TokenCounter, estimate, tokenizer_for
 
 CHINESE = "瓦尔登湖位于美国马萨诸塞州的康科德镇，梭罗在湖边的小木屋里住了两年多。" * 5
 ENGLISH = "Thoreau lived for two years in a small house that he built beside the pond. " * 5
@@ -70,14 +70,56 @@ async def test_unknown_models_get_a_margin() -> None:
     assert unknown.count(ENGLISH) == round(known.count(ENGLISH) * 1.2)
 
 
-async def test_reported_usage_corrects_the_counts() -> None:
-    counter = TokenCounter("llama3")
+@pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "estimated"])
+@pytest.mark.parametrize("model", ["llama3", "qwen-plus", "gpt-4o"])
+async def test_reported_usage_corrects_the_counts(model: str, *, loaded: bool) -> None:
+    counter = TokenCounter(model)
+    if loaded:
+        await counter.load()
+    wanted = counter.count(ENGLISH) * 1.5
     for _ in range(30):
-        counted = counter.count(ENGLISH)
-        counter.correct(counted=counted, reported=200)
-    assert abs(counter.count(ENGLISH) - 200) <= 2
+        counter.correct(counted=counter.count(ENGLISH), reported=round(wanted))
+    assert abs(counter.count(ENGLISH) - wanted) <= 2
     counter.correct(counted=10, reported=9999)
-    assert abs(counter.count(ENGLISH) - 200) <= 2
+    assert abs(counter.count(ENGLISH) - wanted) <= 2
+
+
+@pytest.mark.parametrize(
+    ("reported", "lowest", "highest"),
+    [
+        pytest.param(1, 0.5, 0.95, id="far too little"),
+        pytest.param(10**6, 3, 4, id="far too much"),
+    ],
+)
+@pytest.mark.parametrize("model", ["llama3", "qwen-plus"])
+async def test_absurd_usage_changes_the_counts_within_bounds(
+    model: str, reported: int, lowest: float, highest: float
+) -> None:
+    counter = TokenCounter(model)
+    await counter.load()
+    before = counter.count(ENGLISH)
+    for _ in range(50):
+        counter.correct(counted=counter.count(ENGLISH), reported=reported)
+    assert lowest <= counter.count(ENGLISH) / before <= highest
+
+
+async def test_what_was_learned_of_estimates_is_not_taken_for_counts() -> None:
+    counter = TokenCounter("qwen-plus")
+    counter.correct(counted=counter.count(ENGLISH), reported=900)
+    await counter.load()
+    assert counter.count(ENGLISH) == 91
+
+
+async def test_several_models_are_counted_like_the_one_that_counts_the_most() -> None:
+    both = CautiousCounter(["qwen-plus", "gpt-4o"])
+    await both.load()
+    assert both.is_loaded
+    assert both.count(CHINESE) == 170  # GPT's; Qwen has 145
+    both.of("qwen-plus").correct(counted=145, reported=290)
+    both.of("qwen-plus").correct(counted=145, reported=290)
+    assert both.count(CHINESE) == both.of("qwen-plus").count(CHINESE) > 170
+    message = HumanMessage(CHINESE)
+    assert both.count_messages([message]) > both.count_message(message) > both.count(CHINESE)
 
 
 async def test_messages_count_their_frames_calls_images_and_tools() -> None:
