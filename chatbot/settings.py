@@ -1,7 +1,8 @@
 """Every setting: its variable, its default, what it must be, and where its value came from."""
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -19,6 +20,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from chatbot.domain import ANONYMOUS, Intent, checked_id
 from chatbot.errors import ConfigurationError, InputError
+from chatbot.spelling import misspelled
+
+logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parent.parent
 FILES = (".env.local", ".env")
@@ -79,10 +83,13 @@ class Settings(BaseSettings):
     output_tokens: Annotated[int, Field(ge=1)] | None = None
     tools: str = ""
     image_hosts: str = ""
+    image_private_hosts: str = ""
+    image_megabytes: Annotated[float, Field(gt=0, le=12)] = 5
+    images_per_question: Annotated[int, Field(ge=0, le=16)] = 4
 
     ragflow_api_key: SecretStr | None = None
     ragflow_base_url: Url | None = None
-    ragflow_mode: Literal["retrieval", "assistant"] = "retrieval"
+    ragflow_mode: Literal["retrieval", "assistant", "answer"] = "retrieval"
     knowledge_dir: Path = Path("examples/knowledge")
     passages: Annotated[int, Field(ge=1, le=30)] = 6
     prefetch: Annotated[int, Field(ge=0, le=10)] = 3
@@ -97,12 +104,26 @@ class Settings(BaseSettings):
 
     allowed_hosts: str = ""
 
+    auth_keys_dir: Path | None = None
+    jwt_secret: SecretStr | None = None
+    jwt_jwks_file: Path | None = None
+    jwt_issuer: str | None = None
+    jwt_audience: str | None = None
+    jwt_user_claim: str = "sub"
+    jwt_assistants_claim: str = "assistants"
+    operators: str = ""
+    turns_per_minute: Annotated[int, Field(ge=0)] = 30
+    turns_at_once: Annotated[int, Field(ge=0)] = 4
+    open_streams: Annotated[int, Field(ge=1)] = 1000
+    question_characters: Annotated[int, Field(ge=1, le=200_000)] = 100_000
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["text", "json"] = "text"
     log_questions: bool = False
 
     _root: Path = PrivateAttr(default=PROJECT)
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
+    _misspelled: list[str] = PrivateAttr(default_factory=list)
 
     @field_validator("default_session_id")
     @classmethod
@@ -148,12 +169,29 @@ class Settings(BaseSettings):
             raise ConfigurationError(_explain(error, sources)) from None
         settings._root = root
         settings._sources = sources
+        known = [name.upper() for name in cls.model_fields]
+        settings._misspelled = [
+            f"{name} (from {sources[name]}) is no setting. Did you mean {meant}?"
+            for name, meant in misspelled(sources, known).items()
+        ]
+        for sentence in settings._misspelled:
+            logger.warning(sentence)
         return settings
+
+    @property
+    def misspelled(self) -> Sequence[str]:
+        """A sentence about each variable that is almost a setting, and therefore not read."""
+        return self._misspelled
 
     @property
     def hosts(self) -> frozenset[str]:
         """The host names that are served beside those of this machine."""
         return frozenset(self.allowed_hosts.lower().replace(",", " ").split())
+
+    @property
+    def operator_names(self) -> frozenset[str]:
+        """The users who see metrics and everybody's feedback."""
+        return frozenset(self.operators.replace(",", " ").split())
 
     def path(self, path: Path) -> Path:
         """Return `path` as an absolute one, below the folder of the settings if relative."""
@@ -194,5 +232,5 @@ def _explain(error: ValidationError, sources: Mapping[str, str]) -> str:
 
 
 def _shown(variable: str, value: Any) -> str:  # noqa: ANN401 - whatever was given
-    secret = variable.endswith(("_KEY", "_URI", "_URL"))
+    secret = variable.endswith(("_KEY", "_URI", "_URL", "_SECRET"))
     return "" if secret else f"={value!r}"

@@ -11,21 +11,12 @@ from langchain_core.messages import AIMessageChunk
 
 from chatbot.errors import ModelError, ModelFailure
 from chatbot.models.endpoints import Endpoint
-from chatbot.models.rotation import RESTS, Rotation
+from chatbot.models.rotation import REASONS, Rotation
 from chatbot.models.time_limits import TimeLimits
 
 RETRIES = 2
 BACKOFF_SECONDS = 0.4
 MOST_NAMED = 5  # endpoints in one message
-_WORDS: Mapping[ModelFailure, str] = {
-    "rate_limit": "too many requests",
-    "auth": "the API key was refused",
-    "timeout": "no answer in time",
-    "connection": "no connection",
-    "server": "an error of the server",
-    "protocol": "a reply that is not an answer",
-    "interrupted": "a cut answer",
-}
 # Failures that pass by themselves, often within a second.
 _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
 
@@ -103,7 +94,7 @@ class PoolCall:
         else:
             self._rotation.failed(index, error)
         self._failures[index] = error
-        if error.kind not in RESTS:
+        if error.kind not in REASONS:
             self._refusal = error
         self._attempts.append({"endpoint": self._endpoints[index].name, "kind": error.kind})
         facts = {
@@ -142,7 +133,8 @@ class PoolCall:
 
     def _told(self, reasons: Mapping[int, ModelFailure]) -> str:
         told = [
-            f"{self._endpoints[index].label}: {_WORDS[kind]}" for index, kind in reasons.items()
+            f"{self._endpoints[index].label}: {REASONS[kind]}"
+            for index, kind in reasons.items()
         ]
         more = len(told) - MOST_NAMED
         return "; ".join([*told[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

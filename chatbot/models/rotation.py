@@ -1,7 +1,7 @@
 """Takes turns among endpoints and lets those rest that failed."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,10 +12,16 @@ FAILURE_SECONDS = 10.0
 SHORTEST_REST = 1.0
 LONGEST_REST = 600.0
 
-# A refused request is the request's fault: another endpoint would refuse it as well.
-RESTS: frozenset[ModelFailure] = frozenset(
-    {"rate_limit", "auth", "timeout", "connection", "server", "protocol", "interrupted"}
-)
+# Why an endpoint rests. Not for a refused request: another endpoint would refuse it as well.
+REASONS: Mapping[ModelFailure, str] = {
+    "rate_limit": "too many requests",
+    "auth": "the API key was refused",
+    "timeout": "no answer in time",
+    "connection": "no connection",
+    "server": "an error of the server",
+    "protocol": "a reply that is not an answer",
+    "interrupted": "a cut answer",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +108,7 @@ class Rotation:
     def failed(self, index: int, error: ModelError) -> None:
         """Note a failure. Unless the request was at fault, the endpoint rests."""
         turn = self._turns[index]
-        if error.kind not in RESTS:
+        if error.kind not in REASONS:
             self.succeeded(index)
             return
         turn.probing = False

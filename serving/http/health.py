@@ -16,9 +16,15 @@ router = APIRouter(tags=["health"])
 
 
 class Endpoint(BaseModel):
-    """An endpoint of the model: `cooling` rests for so many seconds, `probing` is tried."""
+    """An endpoint of the model: `cooling` rests for so many seconds, `probing` is tried.
+
+    `error` is why. `address` has no login and no query; it is null where a provider's package
+    knows it.
+    """
 
     name: str
+    model: str
+    address: str | None
     state: Literal["ready", "cooling", "probing"]
     seconds: float
     error: str | None

@@ -38,7 +38,11 @@ def examine(*, as_json: bool) -> bool:
         values = values_of(settings)
         load(settings)
         seconds = max(SHORTEST_SECONDS, TOTAL_SECONDS - (time.monotonic() - began))
-        findings = asyncio.run(examine_services(settings, seconds=seconds))
+        findings = [
+            Finding("settings", "warn", sentence, "Rename it where it is set, or remove it.")
+            for sentence in settings.misspelled
+        ]
+        findings += asyncio.run(examine_services(settings, seconds=seconds))
     healthy = all(finding.state != "fail" for finding in findings)
     if as_json:
         report = {

@@ -10,6 +10,7 @@ from langsmith import tracing_context
 
 from chatbot.errors import ChatbotError
 from chatbot.models.endpoints import Endpoint, ModelChoice
+from chatbot.models.rotation import REASONS, EndpointState
 from chatbot.models.selection import open_model, select_model
 from chatbot.settings import Settings
 from serving.cli.doctor.findings import Finding, Note
@@ -51,6 +52,7 @@ async def _examine(endpoint: Endpoint, settings: Settings, note: Note) -> None:
                 _noted(_stream(model, endpoint), endpoint.name, note),
                 _noted(_call_tool(model, endpoint.name), endpoint.name, note),
             )
+            note(_state(model.states()[0]))
     except ChatbotError as error:
         note(_failure(endpoint.name, error))
 
@@ -60,6 +62,17 @@ async def _noted(examination: Awaitable[Finding], name: str, note: Note) -> None
         note(await examination)
     except ChatbotError as error:
         note(_failure(name, error))
+
+
+def _state(state: EndpointState) -> Finding:
+    """Return how the endpoint does after both calls, as `/health` tells it of a server."""
+    where = f" at {state.address}" if state.address else ""
+    known = f"{state.name}: {state.model}{where} is {state.state}"
+    if state.state == "ready":
+        return Finding(PART, "ok", f"{known}.")
+    why = REASONS[state.error] if state.error else ""
+    detail = f"{known}, {state.seconds:.0f} s left: {why}."
+    return Finding(PART, "fail", detail, "A server asks it again after that time by itself.")
 
 
 async def _stream(model: BaseChatModel, endpoint: Endpoint) -> Finding:

@@ -160,9 +160,16 @@ def refused(request: ChatRequest) -> Script:
     ("replies", "expected", "said"),
     [
         pytest.param(well, {"ok"}, "first token after", id="works"),
+        pytest.param(well, {"ok"}, "/v1 is ready.", id="its state"),
         pytest.param(without_tools, {"ok", "fail"}, "did not call the tool", id="no tool call"),
         pytest.param(without_usage, {"ok", "warn"}, "no usage", id="no usage"),
         pytest.param(refused, {"fail"}, "key", id="key refused"),
+        pytest.param(
+            refused,
+            {"fail"},
+            "/v1 is cooling, 10 s left: the API key was refused",
+            id="the state after a refusal",
+        ),
     ],
 )
 async def test_model(
@@ -177,6 +184,7 @@ async def test_model(
         )
     assert states(findings, "model") == expected
     assert said in words(findings, "model")
+    assert f"scripted: scripted at {model.base_url}" in words(findings, "model")
 
 
 async def test_every_key_of_a_model_is_examined(tmp_path: Path) -> None:
@@ -273,3 +281,12 @@ def test_wrong_setting_is_a_failing_line(tmp_path: Path) -> None:
     assert result.code == 1
     assert "PASSAGES" in result.out
     assert "FAILS" in result.out
+
+
+def test_misspelled_setting_is_a_warning(tmp_path: Path) -> None:
+    result = run(tmp_path, "doctor", settings={"RAGFLOW_APIKEY": "hidden-hidden"})
+
+    assert result.code == 0
+    assert "Did you mean RAGFLOW_API_KEY?" in result.out
+    assert "RAGFLOW_APIKEY (from the environment) is no setting" in result.err
+    assert "hidden-hidden" not in result.out + result.err

@@ -1,0 +1,70 @@
+"""Names that are almost settings."""
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbot.settings import Settings
+from chatbot.spelling import misspelled
+
+SETTINGS = [name.upper() for name in Settings.model_fields]
+
+
+@pytest.fixture
+def environment() -> Iterator[None]:
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        pytest.param("RAGFLOW_APIKEY", "RAGFLOW_API_KEY", id="an underscore is missing"),
+        pytest.param("MODEL_FILE", "MODELS_FILE", id="a letter is missing"),
+        pytest.param("DASHCOPE_API_KEY", "DASHSCOPE_API_KEY", id="a typing error"),
+        pytest.param("SUMMARISE_HISTORY", "SUMMARIZE_HISTORY", id="British"),
+        pytest.param("RAGFLOW_URL", "RAGFLOW_BASE_URL", id="a word is missing"),
+        pytest.param("TURN_TIMEOUT", "TURN_TIMEOUT_SECONDS", id="the unit is missing"),
+        pytest.param("MONGO_URI", "MONGODB_URI", id="shorter"),
+        pytest.param("OPENAI_API_BASE", "OPENAI_BASE_URL", id="an old name"),
+        pytest.param("LANGSMITH_APIKEY", "LANGSMITH_API_KEY", id="of LangSmith"),
+    ],
+)
+def test_the_name_that_is_meant_is_found(name: str, meant: str) -> None:
+    assert misspelled([name, "PATH"], SETTINGS) == {name: meant}
+    assert misspelled([name, meant], SETTINGS) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["PATH", "LOGNAME", "SESSION_MANAGER", "OUTPUT", "TOKEN", "PASSWORD"],
+        *["OPENAI_ORG_ID", "OPENAI_API_TYPE", "LANGSMITH_TRACING_V2", "LANGCHAIN_API_KEY"],
+        *["MONGODB_SERVICE_HOST", "MONGODB_PORT", "RAGFLOW_PORT", "RAGFLOW_VERSION", ""],
+        *SETTINGS,
+    ],
+)
+def test_other_names_are_not_suspected(name: str) -> None:
+    assert misspelled([name], SETTINGS) == {}
+
+
+@pytest.mark.usefixtures("environment")
+def test_loading_warns_of_names_without_their_values(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / ".env.local"
+    file.write_text("RAGFLOW_APIKEY=hidden\nPASSAGES=3\n", encoding="utf-8")
+    os.environ["MODEL_FILE"] = "hidden.toml"
+    with caplog.at_level(logging.WARNING):
+        settings = Settings.load(tmp_path)
+    assert set(settings.misspelled) >= {
+        f"RAGFLOW_APIKEY (from {file}) is no setting. Did you mean RAGFLOW_API_KEY?",
+        "MODEL_FILE (from the environment) is no setting. Did you mean MODELS_FILE?",
+    }
+    assert all(sentence in caplog.text for sentence in settings.misspelled)
+    assert "hidden" not in caplog.text
