@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 
 from langchain_core.language_models import BaseChatModel
@@ -16,7 +17,14 @@ from chatbot.models.endpoints import ModelChoice
 from chatbot.models.image_store import ImageStore
 from chatbot.models.images import ImagePolicy
 from chatbot.models.selection import open_model, select_model
-from chatbot.ports import ChatHistory, KnowledgeBase, Limits, Ports, SessionLeases
+from chatbot.ports import (
+    ChatHistory,
+    KnowledgeBase,
+    Limits,
+    Ports,
+    Respondent,
+    SessionLeases,
+)
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
 from chatbot.tasks import end
@@ -26,6 +34,15 @@ from chatbot.tools.toolbox import Toolbox
 
 IMAGES = "/api/images"  # where the HTTP app serves what the image store keeps
 DOCUMENTS = "/api/documents"  # and the files behind citations
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Knowledge:
+    """What turns ask; what finds passages without a model, for routing; who answers alone."""
+
+    base: KnowledgeBase
+    passages: KnowledgeBase
+    respondent: Respondent | None = None
 
 
 @asynccontextmanager
@@ -44,7 +61,7 @@ async def open_ports(
         prompts = await asyncio.to_thread(Prompts.load, folder)
         knowledge = await _knowledge(settings, stack)
         choice = await asyncio.to_thread(select_model, settings)
-        model = await _model(settings, stack, knowledge, choice)
+        model = await _model(settings, stack, knowledge.passages, choice)
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
         toolbox = Toolbox()
@@ -53,7 +70,8 @@ async def open_ports(
         yield Ports(
             history=history,
             leases=leases,
-            knowledge=knowledge,
+            knowledge=knowledge.base,
+            respondent=knowledge.respondent,
             model=model,
             prompts=prompts,
             toolbox=toolbox,
@@ -61,19 +79,32 @@ async def open_ports(
             images=ImageStore(settings.path(settings.chatbot_data_dir) / "images", IMAGES),
             image_policy=ImagePolicy(hosts=frozenset(_list(settings.image_hosts))),
             sees_images=_sees_images(model),
-            limits=Limits(
-                turn_seconds=settings.turn_timeout_seconds,
-                wait_seconds=settings.session_wait_seconds,
-                router_seconds=settings.router_timeout_seconds,
-                knowledge_seconds=settings.knowledge_timeout_seconds,
-                history_turns=settings.history_turns,
-                passages=settings.passages,
-                summarize=settings.summarize_history,
-                prefetch=settings.prefetch,
-            ),
+            limits=_limits(settings),
             default_session_id=settings.default_session_id,
             default_intent=settings.route_default,
         )
+
+
+def _limits(settings: Settings) -> Limits:
+    # What assistants answer takes a model, so it takes longer and is not begun on a guess.
+    passages = settings.ragflow_mode == "retrieval" or settings.ragflow_base_url is None
+    return Limits(
+        turn_seconds=settings.turn_timeout_seconds,
+        wait_seconds=settings.session_wait_seconds,
+        router_seconds=settings.router_timeout_seconds,
+        knowledge_seconds=(
+            settings.knowledge_timeout_seconds if passages else _answer_seconds(settings)
+        ),
+        history_turns=settings.history_turns,
+        passages=settings.passages,
+        summarize=settings.summarize_history,
+        prefetch=settings.prefetch if passages else 0,
+    )
+
+
+def _answer_seconds(settings: Settings) -> float:
+    """Return how long RAGFlow's assistants may take: a part of the turn is left for ours."""
+    return max(settings.turn_timeout_seconds / 2, settings.knowledge_timeout_seconds)
 
 
 async def _history(
@@ -114,7 +145,7 @@ async def _history(
     )
 
 
-async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase:
+async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
     key, address = settings.ragflow_api_key, settings.ragflow_base_url
     if (key is None) != (address is None):
         missing = "RAGFLOW_API_KEY" if key is None else "RAGFLOW_BASE_URL"
@@ -127,10 +158,19 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
         opened = open_ragflow(
             address,
             key.get_secret_value(),
-            mode=settings.ragflow_mode,
             timeout_seconds=settings.knowledge_timeout_seconds,
+            # RAGFlow searches before the first word, in silence
+            silence_seconds=settings.knowledge_timeout_seconds
+            + settings.first_token_timeout_seconds,
+            answer_seconds=_answer_seconds(settings),
         )
-        return await stack.enter_async_context(opened)
+        ragflow = await stack.enter_async_context(opened)
+        mode = settings.ragflow_mode
+        return _Knowledge(
+            base=ragflow.passages if mode == "retrieval" else ragflow.answers,
+            passages=ragflow.passages,
+            respondent=ragflow.answers if mode == "answer" else None,
+        )
     await _load("chatbot.knowledge.local.knowledge_base")
     from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
 
@@ -143,7 +183,7 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> KnowledgeBase
     # The first question does not wait for the index, as far as it can be ready before.
     warming = asyncio.create_task(embedded.check(), name="knowledge index")
     stack.push_async_callback(end, warming)
-    return embedded
+    return _Knowledge(base=embedded, passages=embedded)
 
 
 async def _model(

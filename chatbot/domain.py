@@ -160,6 +160,20 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerPiece:
+    """What came next of an assistant's own answer: text, a thought, or what it refers to.
+
+    If `replaces`, the text is the whole answer and takes the place of all that came before. The
+    marker `[ID:0]` in it means the first passage.
+    """
+
+    text: str = ""
+    thought: str = ""
+    passages: Sequence[Passage] = ()
+    replaces: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SourceFile:
     """A document as it was put in. Its content is not trusted: a page must not run it."""
 

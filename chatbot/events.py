@@ -25,7 +25,9 @@ class Event(TypedDict):
       `location`, `url`
     - `usage`: `input_tokens`, `output_tokens`, `model`, `first_token_ms`, `total_ms`, `timings`
       (milliseconds per step)
-    - `end`: `full_answer`, `finish_reason`, `metadata` (as above, `degraded` completed)
+    - `end`: `full_answer`, `finish_reason`, `metadata` (as above, `degraded` completed). Where
+      an assistant of RAGFlow answered by itself, the pieces may hold markers that are no more
+      in `full_answer`, or lack some: only at its end it tells what they mean.
     - `error`: `code`, `message`, `retryable`, `retry_after` (seconds or null),
       `partial_answer`, and `last_text` where an answer did not fit its schema
     """

@@ -1,6 +1,6 @@
 """What the graph needs from outside; the third port is LangChain's `BaseChatModel`."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -8,6 +8,7 @@ from typing import Protocol
 from langchain_core.language_models import BaseChatModel
 
 from chatbot.domain import (
+    AnswerPiece,
     Assistant,
     Findings,
     Intent,
@@ -225,6 +226,18 @@ class Limits:
     knowledge_seconds: float = 15
     history_turns: int = 20
     passages: int = 6
+class Respondent(Protocol):
+    """Assistants that answer by themselves."""
+
+    def answer(self, question: str, assistant: Assistant) -> AsyncGenerator[AnswerPiece, None]:
+        """Yield the assistant's answer as it comes, no text if it knows nothing about it.
+
+        Raises:
+            KnowledgeBaseError: There was no answer, or not all of it.
+        """
+        ...
+
+
     summarize: bool = False
     prefetch: int = 3
 
@@ -235,8 +248,9 @@ class Ports:
 
     `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
     `toolbox` holds what it may call while it answers. Without `leases` two turns of one session
-    may run at once. `window` is what the model can read at once; without it the history is cut
-    by characters. `images` keeps those that the model makes.
+    may run at once. With a `respondent` an assistant that is asked alone answers by itself.
+    `window` is what the model can read at once; without it the history is cut by characters.
+    `images` keeps those that the model makes.
     """
 
     history: ChatHistory
@@ -253,3 +267,4 @@ class Ports:
     statistics: Statistics = field(default_factory=Statistics)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"
+    respondent: Respondent | None = None

@@ -9,6 +9,7 @@ from langgraph.graph.state import CompiledStateGraph
 from chatbot.ports import Ports
 from graphs import nodes
 from graphs.keeping import kept
+from graphs.responding import respond
 from graphs.state import ChatInput, ChatOutput, ChatState, Context
 
 ChatGraph = CompiledStateGraph[ChatState, Context, ChatInput, ChatOutput]
@@ -26,6 +27,7 @@ def build_graph(ports: Ports) -> ChatGraph:
     for step in (
         nodes.route,
         nodes.enhance_query,
+        respond,
         nodes.retrieve,
         nodes.answer,
         nodes.save_turn,
@@ -36,6 +38,7 @@ def build_graph(ports: Ports) -> ChatGraph:
     graph.add_conditional_edges("load_history", route_after_load_history)
     graph.add_conditional_edges("route", route_after_route)
     graph.add_conditional_edges("enhance_query", route_after_enhance_query)
+    graph.add_conditional_edges("respond", route_after_respond)
     graph.add_conditional_edges("retrieve", route_after_retrieve)
     graph.add_conditional_edges("answer", route_after_answer)
     graph.add_conditional_edges("save_turn", route_after_save_turn)
@@ -60,9 +63,22 @@ def route_after_route(
     return "enhance_query" if state.route.intent == "knowledge_base" else "answer"
 
 
-def route_after_enhance_query(state: ChatState) -> Literal["load_history", "retrieve"]:
-    """Look up what the query asks for."""
-    return "load_history" if state.turn is None else "retrieve"
+def route_after_enhance_query(
+    state: ChatState,
+) -> Literal["load_history", "respond", "retrieve"]:
+    """Look up what the query asks for, or let the one assistant that is asked answer."""
+    if state.turn is None:
+        return "load_history"
+    return "retrieve" if state.respondent is None else "respond"
+
+
+def route_after_respond(
+    state: ChatState,
+) -> Literal["load_history", "retrieve", "save_turn"]:
+    """Keep the turn, or ask the others where the assistant had no answer."""
+    if state.turn is None:
+        return "load_history"
+    return "save_turn" if state.turn.finished else "retrieve"
 
 
 def route_after_retrieve(state: ChatState) -> Literal["load_history", "answer"]:

@@ -21,6 +21,7 @@ from graphs.keeping import as_known, keep, log_turn, running
 from graphs.opening import HOLDER, begin, open_turn
 from graphs.prefetching import Prefetch
 from graphs.router import chosen, decide, rewrite
+from graphs.responding import alone
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
 from graphs.summing import sum_up
@@ -97,7 +98,12 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         turn.drop_prefetch()
     turn.note(intent=decision.intent, reason=decision.reason)
     describe_trace(intent=decision.intent, route_reason=decision.reason)
-    return {**update, "route": decision, "assistants": available}
+    update |= {"route": decision, "assistants": available}
+    by_words = choices.response_schema is None and not state.images
+    if decision.intent == "knowledge_base" and ports.respondent is not None and by_words:
+        asked = decision.assistants or mentioned(turn.question, available)
+        update["respondent"] = alone(asked, available)
+    return update
 
 
 async def enhance_query(
@@ -126,20 +132,24 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
         return {}
     result = await search(
         turn,
+    meant = _route(state).assistants or mentioned(turn.question, state.assistants)
         turn.prefetch or ports.knowledge,
         ports.limits,
-        chosen=_route(state).assistants or mentioned(turn.question, state.assistants),
+        chosen=[assistant for assistant in meant if assistant in state.assistants],
         available=state.assistants,
     )
     turn.drop_prefetch()
-    asked = [assistant.name for assistant in result.asked]
+    before = turn.record.get("assistants", [])  # the one that had no answer
+    asked = [*before, *(assistant.name for assistant in result.asked)]
+    # Nobody can tell that there is nothing while one of them was not reached.
+    outcome = state.outcome if result.outcome == "empty" else result.outcome
     turn.note(assistants=asked, passages=[asdict(passage) for passage in result.passages])
     describe_trace(
         assistants=asked,
         passages_found=len(result.passages),
         prefetch=turn.record.get("prefetch", "none"),
     )
-    return {"passages": result.passages, "outcome": result.outcome}
+    return {"passages": result.passages, "outcome": outcome}
 
 
 async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:

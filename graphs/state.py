@@ -43,6 +43,7 @@ class ChatState:
     query: Annotated[str, UntrackedValue] = ""
     passages: Annotated[Sequence[Passage], UntrackedValue] = ()
     outcome: Annotated[Outcome, UntrackedValue] = "empty"
+    respondent: Annotated[Assistant | None, UntrackedValue] = None
 
 
 class ChatUpdate(TypedDict, total=False):
@@ -59,6 +60,7 @@ class ChatUpdate(TypedDict, total=False):
     passages: Annotated[Sequence[Passage], UntrackedValue]
     outcome: Annotated[Outcome, UntrackedValue]
 
+    respondent: Annotated[Assistant | None, UntrackedValue]
 
 class ChatInput(TypedDict):
     """What a run is given: the conversation, whose last message is the user's question."""

@@ -105,7 +105,7 @@ class LiveTurn:
         self._half_character = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half_character = text[:-1], text[-1]
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return _joined(text)
 
     def replay(self, done: Turn) -> None:
         """Give the answer of a turn that was completed before, and close."""
@@ -133,6 +133,13 @@ class LiveTurn:
         self.send("usage", usage)
         end = {
             "full_answer": self.answer,
+    def correct(self, text: str) -> None:
+        """Take `text` for the whole answer, where what was said can be mended at its end only.
+
+        What was emitted stays; the closing event has the answer as it is now.
+        """
+        self.answer = _joined(text)
+
             "finish_reason": record.get("finish_reason") or "stop",
             "metadata": self.metadata(),
         }
@@ -198,3 +205,8 @@ class LiveTurn:
 
 async def _nothing() -> None:
     """Free nothing: the turn holds nothing yet."""
+def _joined(text: str) -> str:
+    """Return the text with the halves of its characters put together, or replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+

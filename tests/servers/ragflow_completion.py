@@ -42,6 +42,7 @@ SHAPES = (
     "silent",
     "nothing",
     "stalls",
+    "stalls later",
     "bytewise",
     "noise",
 )
@@ -51,15 +52,18 @@ Frame = Mapping[str, Any]
 class Completions:
     """Sessions and answers. `shape` says how the next answers are streamed.
 
-    Without `text` an answer is the best chunk and a marker for it.
+    `shape_of` says it for single assistants. Without `text` an answer is the best chunk and a
+    marker for it. `abandoned` counts the clients that left in the middle of one.
     """
 
     def __init__(self, server: "RagflowServer") -> None:
         self._server = server
         self.shape = "deltas"
+        self.shape_of: dict[str, str] = {}
         self.text = ""
         self.sessions: dict[str, str] = {}
         self.deleted: list[str] = []
+        self.abandoned = 0
 
     def routes(self) -> "list[tuple[str, str, Route]]":
         return [
@@ -87,66 +91,70 @@ class Completions:
     async def _complete(self, request: Request, reply: Reply, ids: Mapping[str, str]) -> None:
         body = request.json()
         session = body.get("session_id")
-        if self.shape == "json error" or self.sessions.get(session) != ids["chat"]:
+        shape = self.shape_of.get(ids["chat"], self.shape)
+        if shape == "json error" or self.sessions.get(session) != ids["chat"]:
             await reply.json({"code": 102, "message": "Session not found!"})
-        elif self.shape in {"html", "html 502"}:
-            status = 502 if self.shape == "html 502" else 200
+        elif shape in {"html", "html 502"}:
+            status = 502 if shape == "html 502" else 200
             await reply.send(b"<html>proxy</html>", status=status, content_type="text/html")
-        elif self.shape == "stalls":
+        elif shape == "stalls":
             await reply.closed_by_client()
-        elif self.shape == "json answer":
-            text, reference = self._answer(body["question"], ids["chat"])
+        elif shape == "json answer":
+            text, reference = self._answer(body["question"], ids["chat"], shape)
             frame = _frame(text, {"reference": reference, "prompt": PROMPT})
             await reply.json({**frame, "message": "success"})
         else:
             reply.extra.append(("Content-Type", "text/event-stream; charset=utf-8"))
             await reply.start(content_type="text/event-stream; charset=utf-8")
-            await self._stream(body["question"], ids["chat"], reply)
+            await self._stream(body["question"], ids["chat"], shape, reply)
 
-    async def _stream(self, question: str, chat_id: str, reply: Reply) -> None:
-        text, reference = self._answer(question, chat_id)
+    async def _stream(self, question: str, chat_id: str, shape: str, reply: Reply) -> None:
+        text, reference = self._answer(question, chat_id, shape)
         sent = 0
-        async for frame in self._frames(text, reference):
+        async for frame in self._frames(text, reference, shape):
             data = f"data:{json.dumps(frame, ensure_ascii=False)}\n\n".encode()
             parts = (
                 [data[at : at + 1] for at in range(len(data))]
-                if self.shape == "bytewise"
+                if shape == "bytewise"
                 else [data]
             )
             for part in parts:
                 await reply.chunk(part)
             sent += 1
-            if self.shape == "cut" and sent == 2:
+            if shape == "cut" and sent == 2:
                 await reply.end()
                 return
-            if self.shape == "reset" and sent == 2:
+            if shape == "reset" and sent == 2:
                 await asyncio.sleep(0.05)
                 reply.reset()
                 return
+            if shape == "stalls later" and sent == 2:
+                await reply.closed_by_client()
+                self.abandoned += 1
+                return
         await reply.end()
 
-    def _answer(self, question: str, chat_id: str) -> tuple[str, dict[str, Any]]:
+    def _answer(self, question: str, chat_id: str, shape: str) -> tuple[str, dict[str, Any]]:
         chat = next(chat for chat in self._server.chats if chat.id == chat_id)
         datasets = [self._server.datasets[each] for each in chat.dataset_ids]
         hits = [hit for hit in scored(question, datasets) if hit[0] > 0.1][:6]
-        raw = self.shape == "raw reference"
+        raw = shape == "raw reference"
         rows = [chunk_row(hit, raw=raw) for hit in hits]
         for row in rows if not raw else []:
             row["document_name"] = row.pop("document_keyword")
         chunks: Any = rows
-        if self.shape == "table":
+        if shape == "table":
             names = ("document_id", "document_name")
             chunks = [{name: row[name] for name in names} for row in rows]
-        if self.shape == "reference as dict":
+        if shape == "reference as dict":
             chunks = {row["id"]: row for row in rows}
         reference = {"total": len(rows), "chunks": chunks, "doc_aggs": []}
         best = rows[0].get("content") or rows[0]["content_with_weight"] if rows else NOTHING
         return self.text or (f"{best} [ID:0]" if rows else NOTHING), reference
 
     async def _frames(  # noqa: C901, PLR0912 - one branch per shape
-        self, text: str, reference: dict[str, Any]
+        self, text: str, reference: dict[str, Any], shape: str
     ) -> AsyncIterator[Frame]:
-        shape = self.shape
         middle = len(text) // 2
         parts = [text[:middle], text[middle:]]
         final = {"reference": reference, "prompt": PROMPT, "created_at": 1.0, "final": True}
@@ -171,7 +179,7 @@ class Completions:
             bare = text.replace(" [ID:0]", "")
             yield _frame(bare[:middle], {"reference": {}})
             yield _frame(bare, {"reference": {}})
-            marked = text.replace(" [ID:0]", " ##0$$")
+            marked = f"{bare[:-1]} ##0$${bare[-1]}"
             yield _frame(marked, {"reference": reference, "prompt": PROMPT})
         elif shape == "final text":
             for part in (text[:middle], text[middle:].replace(" [ID:0]", "")):

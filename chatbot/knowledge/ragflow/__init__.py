@@ -2,7 +2,13 @@
 
 from chatbot.knowledge.ragflow.answers import RagflowAnswers
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
-from chatbot.knowledge.ragflow.opening import open_ragflow
+from chatbot.knowledge.ragflow.opening import Ragflow, open_ragflow
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
-__all__ = ["RagflowAnswers", "RagflowKnowledgeBase", "RagflowTransport", "open_ragflow"]
+__all__ = [
+    "Ragflow",
+    "RagflowAnswers",
+    "RagflowKnowledgeBase",
+    "RagflowTransport",
+    "open_ragflow",
+]

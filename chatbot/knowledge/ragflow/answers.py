@@ -7,9 +7,10 @@ from contextlib import aclosing, suppress
 from ragflow_sdk import Chat, Session
 
 from chatbot.citations import CitationFilter
-from chatbot.domain import Assistant, Findings, Passage, SourceFile
+from chatbot.domain import AnswerPiece, Assistant, Findings, Passage, SourceFile
 from chatbot.knowledge.fusion import fuse
-from chatbot.knowledge.ragflow.completion import Piece, pieces
+from chatbot.knowledge.ragflow.completion import pieces
+from chatbot.knowledge.ragflow.empty import without
 from chatbot.knowledge.ragflow.errors import RagflowError, unusable
 from chatbot.knowledge.ragflow.fields import row_of, text
 from chatbot.knowledge.ragflow.knowledge_base import MARGIN, RagflowKnowledgeBase, gravest
@@ -18,14 +19,17 @@ from chatbot.knowledge.ragflow.transport import RagflowTransport
 from chatbot.tasks import end
 
 SILENCE_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
+CLOSING_SECONDS = 2.0
 SESSION_NAME_LENGTH = 60
 
 
 class RagflowAnswers:
     """RAGFlow's assistants as the knowledge base: each answers, with its own model and prompt.
 
-    `search` gives their answers as passages, each followed by what it refers to; `stream` is
-    for those who show an answer as it comes. Owns `knowledge_base`.
+    `search` gives their answers as passages, each followed by what it refers to, within
+    `answer_seconds`; `answer` gives one as it comes, with no silence of `silence_seconds`. Owns
+    `knowledge_base`.
     """
 
     def __init__(
@@ -34,10 +38,12 @@ class RagflowAnswers:
         knowledge_base: RagflowKnowledgeBase,
         *,
         silence_seconds: float = SILENCE_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         self._transport = transport
         self._knowledge_base = knowledge_base
         self._silence_seconds = silence_seconds
+        self._answer_seconds = answer_seconds
         self._deleting: set[asyncio.Task[None]] = set()
 
     async def assistants(self) -> Sequence[Assistant]:
@@ -56,7 +62,7 @@ class RagflowAnswers:
             return Findings()
         asked = list({each.id: each for each in assistants}.values())
         results = await all_within(
-            self._transport.timeout_seconds * MARGIN,
+            self._answer_seconds * MARGIN,
             (self._passages(each, query) for each in asked),
         )
         errors = [result for result in results if isinstance(result, RagflowError)]
@@ -75,12 +81,22 @@ class RagflowAnswers:
         """See `RagflowKnowledgeBase.document`."""
         return await self._knowledge_base.document(document_id)
 
-    async def stream(self, question: str, assistant: Assistant) -> AsyncGenerator[Piece]:
-        """Yield the assistant's answer as it comes.
+    async def answer(
+        self, question: str, assistant: Assistant
+    ) -> AsyncGenerator[AnswerPiece, None]:
+        """See `Respondent.answer`. Never sent again once it began.
 
-        Raises:
-            RagflowError: There was no answer, or not all of it. Never sent again.
+        The words that the assistant has for nothing found are no answer.
         """
+        words = await self._knowledge_base.empty_response(assistant)
+        question = question.strip().encode(errors="replace").decode()
+        async with aclosing(without(words, self._stream(question, assistant))) as stream:
+            async for piece in stream:
+                yield piece
+
+    async def _stream(
+        self, question: str, assistant: Assistant
+    ) -> AsyncGenerator[AnswerPiece, None]:
         chat = Chat(self._transport, {"id": assistant.id})
         name = " ".join(question.split())[:SESSION_NAME_LENGTH] or assistant.name
         envelope = await self._transport.fetch(lambda: chat.create_session(name=name))
@@ -102,7 +118,9 @@ class RagflowAnswers:
             self._delete(chat, session_id)
 
     async def close(self) -> None:
-        """Close the connections to RAGFlow."""
+        """Close the connections to RAGFlow, when the last sessions there are deleted."""
+        if self._deleting:
+            await asyncio.wait(self._deleting, timeout=CLOSING_SECONDS)
         await end(*self._deleting)
         await self._knowledge_base.close()
 
@@ -113,7 +131,7 @@ class RagflowAnswers:
         said = ""
         passages: Sequence[Passage] = ()
         try:
-            async with aclosing(self.stream(question, assistant)) as stream:
+            async with aclosing(self.answer(question, assistant)) as stream:
                 async for piece in stream:
                     said = piece.text if piece.replaces else said + piece.text
                     passages = piece.passages or passages
@@ -125,7 +143,7 @@ class RagflowAnswers:
         checked.feed(said)
         checked.finish()
         cited = [passages[citation.number - 1] for citation in checked.cited]
-        unmarked = CitationFilter(())
+        unmarked = CitationFilter((), first=0)
         answer = Passage(
             id=f"answer {assistant.id}",
             text=unmarked.feed(said) + unmarked.finish(),
@@ -134,7 +152,8 @@ class RagflowAnswers:
             assistant=assistant.name,
             score=max(passage.score for passage in passages),
         )
-        return [answer, *cited, *(each for each in passages if each not in cited)]
+        rest = [each for each in passages if each not in cited]
+        return [answer, *(each for each in [*cited, *rest] if each.text)]
 
     def _delete(self, chat: Chat, session_id: str) -> None:
         """Delete the session behind everybody's back: it was of use for this question only."""

@@ -1,14 +1,13 @@
 """Reads the answer of RAGFlow's assistant, whatever its stream looks like."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 import aiohttp
 
-from chatbot.domain import Passage
+from chatbot.domain import AnswerPiece
 from chatbot.knowledge.ragflow.chunks import read_references
-from chatbot.knowledge.ragflow.connection import Connection, parsed
+from chatbot.knowledge.ragflow.connection import Connection, Envelope, parsed
 from chatbot.knowledge.ragflow.errors import (
     SUCCESS,
     RagflowError,
@@ -31,23 +30,9 @@ _CODES = (
 _FAILED = re.compile(rf"\A\s*\*\*ERROR\*\*:\s*|\*\*ERROR\*\*:\s*(?=(?:{_CODES})\b)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
-    """What came next: text of the answer, a thought, or the passages it refers to.
-
-    If `replaces`, the text is the whole answer and takes the place of all that came before. The
-    marker `[ID:0]` in it means the first passage.
-    """
-
-    text: str = ""
-    thought: str = ""
-    passages: Sequence[Passage] = ()
-    replaces: bool = False
-
-
 async def pieces(
     connection: Connection, response: aiohttp.ClientResponse, assistant: str
-) -> AsyncGenerator[Piece]:
+) -> AsyncGenerator[AnswerPiece]:
     """Yield the pieces of the reply to a completion.
 
     Raises:
@@ -55,7 +40,7 @@ async def pieces(
     """
     reader = Completion(connection, assistant)
     if response.content_type != EVENT_STREAM:
-        for piece in reader.whole(await connection.read(response)):
+        for piece in reader.whole(await connection.envelope(response)):
             yield piece
         return
     async for data in _events(response):
@@ -86,15 +71,11 @@ class Completion:
         self._thinking = False
         self.finished = False
 
-    def whole(self, body: bytes) -> list[Piece]:
+    def whole(self, envelope: Envelope) -> list[AnswerPiece]:
         """Return the pieces of a reply that is not a stream."""
-        frame = parsed(body)
-        if not isinstance(frame, Mapping) or type(frame.get("code")) is not int:
-            reason = f"{len(body)} bytes that are neither a stream nor its JSON"
-            raise unusable(reason)
-        return [*self._frame(frame), *self.end()]
+        return [*self._frame(envelope), *self.end()]
 
-    def read(self, data: str) -> list[Piece]:
+    def read(self, data: str) -> list[AnswerPiece]:
         """Return the pieces of one event.
 
         Raises:
@@ -109,11 +90,11 @@ class Completion:
             raise unusable(reason)
         return self._frame(frame)
 
-    def end(self) -> list[Piece]:
+    def end(self) -> list[AnswerPiece]:
         """Return what was held back as the possible beginning of a tag."""
         return self._kept(*self._tags.end())
 
-    def _frame(self, frame: Mapping[str, object]) -> list[Piece]:
+    def _frame(self, frame: Mapping[str, object]) -> list[AnswerPiece]:
         code, data = frame.get("code", SUCCESS), frame.get("data")
         if code != SUCCESS:
             message = self._connection.safe(frame.get("message") or "")
@@ -127,10 +108,10 @@ class Completion:
         if data.get("start_to_think") is True or data.get("end_to_think") is True:
             self._thinking = data.get("start_to_think") is True
         if passages := read_references(data.get("reference"), self._assistant):
-            found.append(Piece(passages=passages))
+            found.append(AnswerPiece(passages=passages))
         return found
 
-    def _answer(self, answer: str, data: Mapping[str, object]) -> list[Piece]:
+    def _answer(self, answer: str, data: Mapping[str, object]) -> list[AnswerPiece]:
         if not answer:
             return []
         if data.get("final") is True:
@@ -143,10 +124,10 @@ class Completion:
             self._received = answer
         self._refuse_errors(new)
         if self._thinking:
-            return [Piece(thought=new)] if new else []
+            return [AnswerPiece(thought=new)] if new else []
         return self._kept(*self._tags.feed(new))
 
-    def _replaced(self, answer: str) -> list[Piece]:
+    def _replaced(self, answer: str) -> list[AnswerPiece]:
         """Take a text that is the whole answer, as the last frame may have it."""
         self._refuse_errors(answer)
         self._received = answer
@@ -156,12 +137,12 @@ class Completion:
         if text == self._said:
             return []
         self._said = text
-        return [Piece(text=text, replaces=True)]
+        return [AnswerPiece(text=text, replaces=True)]
 
-    def _kept(self, text: str, thought: str) -> list[Piece]:
+    def _kept(self, text: str, thought: str) -> list[AnswerPiece]:
         self._said += text
-        kept = [Piece(thought=thought)] if thought else []
-        return [*kept, Piece(text=text)] if text else kept
+        kept = [AnswerPiece(thought=thought)] if thought else []
+        return [*kept, AnswerPiece(text=text)] if text else kept
 
     def _refuse_errors(self, text: str) -> None:
         """Raise what RAGFlow wrote into the answer when its model failed."""

@@ -76,6 +76,17 @@ class RagflowKnowledgeBase:
         datasets = [each for chat in listing.chats.values() for each in chat.dataset_ids]
         return await source_file(self._transport, datasets, document_id)
 
+    async def empty_response(self, assistant: Assistant) -> str:
+        """Return what the assistant says when it found nothing, or "" for nothing fixed.
+
+        Raises:
+            RagflowError: There is no such assistant.
+        """
+        chat = (await self._listing.get()).chats.get(assistant.id)
+        if chat is None:
+            raise _missing(assistant)
+        return chat.empty_response
+
     async def check(self) -> str:
         """See `KnowledgeBase.check`."""
         try:
@@ -92,8 +103,7 @@ class RagflowKnowledgeBase:
     async def _ask(self, listing: Listing, assistant: Assistant, question: str) -> _Result:
         chat = listing.chats.get(assistant.id)
         if chat is None:
-            message = f"RAGFlow has no assistant {assistant.name!r} any more."
-            return RagflowError("not_found", message)
+            return _missing(assistant)
         if not chat.dataset_ids:
             return [
                 Answer(failures=[f"The assistant {chat.name!r} has no dataset in RAGFlow."])
@@ -104,6 +114,10 @@ class RagflowKnowledgeBase:
             ).run()
         except RagflowError as error:
             return error
+
+
+def _missing(assistant: Assistant) -> RagflowError:
+    return RagflowError("not_found", f"RAGFlow has no assistant {assistant.name!r} any more.")
 
 
 def gravest(errors: Sequence[RagflowError]) -> RagflowError:

@@ -1,30 +1,42 @@
-"""Opens RAGFlow as the knowledge base, in one of its two modes."""
+"""Opens RAGFlow: its passages, and what its assistants answer."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
+from dataclasses import dataclass
 
-from chatbot.knowledge.ragflow.answers import RagflowAnswers
+from chatbot.knowledge.ragflow.answers import ANSWER_SECONDS, SILENCE_SECONDS, RagflowAnswers
 from chatbot.knowledge.ragflow.knowledge_base import RagflowKnowledgeBase
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
-Mode = Literal["retrieval", "assistant"]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ragflow:
+    """RAGFlow in both of its uses, over the same connections."""
+
+    passages: RagflowKnowledgeBase
+    answers: RagflowAnswers
 
 
 @asynccontextmanager
 async def open_ragflow(
-    base_url: str, key: str, *, mode: Mode = "retrieval", timeout_seconds: float = 15
-) -> AsyncIterator[RagflowKnowledgeBase | RagflowAnswers]:
-    """Open the knowledge base: its passages, or the answers of its assistants.
+    base_url: str,
+    key: str,
+    *,
+    timeout_seconds: float = 15,
+    silence_seconds: float = SILENCE_SECONDS,
+    answer_seconds: float = ANSWER_SECONDS,
+) -> AsyncIterator[Ragflow]:
+    """Open RAGFlow, and close its connections at the end.
 
     Raises:
         ConfigurationError: The key cannot be one.
     """
     transport = RagflowTransport(base_url, key, timeout_seconds=timeout_seconds)
-    knowledge_base: RagflowKnowledgeBase | RagflowAnswers = RagflowKnowledgeBase(transport)
-    if mode == "assistant":
-        knowledge_base = RagflowAnswers(transport, RagflowKnowledgeBase(transport))
+    passages = RagflowKnowledgeBase(transport)
+    answers = RagflowAnswers(
+        transport, passages, silence_seconds=silence_seconds, answer_seconds=answer_seconds
+    )
     try:
-        yield knowledge_base
+        yield Ragflow(passages=passages, answers=answers)
     finally:
-        await knowledge_base.close()
+        await answers.close()

@@ -37,7 +37,10 @@ class Dataset:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chat:
-    """An assistant with the settings that it retrieves with."""
+    """An assistant with the settings that it retrieves with.
+
+    `empty_response` is what it says when it found nothing; without it its model answers then.
+    """
 
     id: str
     name: str
@@ -54,6 +57,7 @@ class Chat:
     toc_enhance: bool = False
     cross_languages: Sequence[str] = ()
     metadata_condition: Row | None = None
+    empty_response: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +123,7 @@ def chat(row: Row) -> Chat | None:
         toc_enhance=settings.get("toc_enhance") is True,
         cross_languages=tuple(texts(settings.get("cross_languages"))),
         metadata_condition=_metadata_condition(row_of(settings.get("meta_data_filter"))),
+        empty_response=text(settings.get("empty_response")),
     )
 
 

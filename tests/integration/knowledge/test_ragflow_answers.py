@@ -41,7 +41,7 @@ async def answered(
     (chosen,) = (each for each in await answers.assistants() if each.name == assistant)
     text = thoughts = ""
     passages: Sequence[Passage] = ()
-    async for piece in answers.stream(question, chosen):
+    async for piece in answers.answer(question, chosen):
         text = piece.text if piece.replaces else text + piece.text
         thoughts += piece.thought
         passages = piece.passages or passages
@@ -85,7 +85,7 @@ async def test_markers_that_come_with_the_last_frame_are_read() -> None:
         server.completions.shape = "marked at last"
         async with opened(server) as answers:
             text, _, _ = await answered(answers)
-    assert text == f"{BEST} ##0$$"
+    assert text == f"{BEST[:-1]} ##0$$."
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_markers_that_come_with_the_last_frame_are_read() -> None:
         pytest.param("code 500", "unavailable", "Miss parameter", id="error as a frame"),
         pytest.param("cut", "unavailable", "cut", id="no end"),
         pytest.param("reset", "unavailable", "cannot be reached", id="reset in the middle"),
-        pytest.param("html", "protocol", "neither", id="a page"),
+        pytest.param("html", "protocol", "not its JSON", id="a page"),
         pytest.param("html 502", "unavailable", "502", id="a proxy's error page"),
         pytest.param("json error", "not_found", "Session not found", id="JSON, not a stream"),
         pytest.param("stalls", "unavailable", "no answer within", id="silence"),
@@ -137,7 +137,7 @@ async def test_the_prompt_goes_no_further() -> None:
     with RagflowServer() as server:
         async with opened(server) as answers:
             (*_, manual) = await answers.assistants()
-            pieces = [piece async for piece in answers.stream(QUESTION, manual)]
+            pieces = [piece async for piece in answers.answer(QUESTION, manual)]
     assert PROMPT not in repr(pieces)
 
 
@@ -187,7 +187,7 @@ async def test_an_assistant_that_does_not_answer_is_named() -> None:
             assert findings.passages
             with pytest.raises(KnowledgeBaseError) as caught:
                 await answers.search(QUESTION, assistants=assistants[-1:], limit=3)
-    assert caught.value.kind == "forbidden"
+    assert caught.value.kind == "not_found"
 
 
 async def test_a_session_of_ragflow_lives_for_one_question() -> None:
@@ -204,7 +204,7 @@ async def test_an_answer_that_is_not_read_to_its_end_leaves_nothing_behind() -> 
     with RagflowServer() as server:
         async with opened(server) as answers:
             (*_, manual) = await answers.assistants()
-            stream = answers.stream(QUESTION, manual)
+            stream = answers.answer(QUESTION, manual)
             assert (await anext(stream)).text
             await stream.aclose()
         assert len(asyncio.all_tasks()) == 1

@@ -86,8 +86,8 @@ async def test_check_says_nothing_when_all_is_well() -> None:
 @pytest.mark.parametrize("suffix", ["", "/", "//", "/api", "/api/v1", "/api/v1/"])
 async def test_an_address_may_name_the_api(suffix: str) -> None:
     with RagflowServer() as server:
-        async with open_ragflow(f"{server.url}{suffix}", f" {server.key}\n") as knowledge_base:
-            assert await knowledge_base.check() == ""
+        async with open_ragflow(f"{server.url}{suffix}", f" {server.key}\n") as ragflow:
+            assert await ragflow.passages.check() == ""
         assert server.requests[0].path == "/api/v1/chats"
 
 

@@ -3,7 +3,7 @@ import pytest
 from chatbot.domain import Assistant, Findings
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.ragflow import open_ragflow
-from chatbot.knowledge.ragflow.opening import Mode
+from chatbot.ports import KnowledgeBase
 from tests.integration.knowledge.ragflow import dataset, opened
 from tests.servers.ragflow import RagflowServer, Version
 from tests.servers.ragflow_knowledge import Chat
@@ -222,16 +222,15 @@ async def test_assistants_can_be_used_when_the_datasets_cannot_be_listed() -> No
     assert findings.passages[0].document == "员工手册.md"
 
 
-@pytest.mark.parametrize(
-    ("mode", "first"), [("retrieval", "The warranty of"), ("assistant", "The warranty of")]
-)
-async def test_both_modes_are_one_port(mode: Mode, first: str) -> None:
+@pytest.mark.parametrize("use", ["passages", "answers"])
+async def test_both_uses_are_one_port(use: str) -> None:
     with RagflowServer() as server:
-        async with open_ragflow(server.url, server.key, mode=mode) as knowledge_base:
+        async with open_ragflow(server.url, server.key) as ragflow:
+            knowledge_base: KnowledgeBase = getattr(ragflow, use)
             assistants = await knowledge_base.assistants()
             findings = await knowledge_base.search(
                 "How long is the warranty of the X200?", assistants=assistants, limit=2
             )
         asked = bool(server.asked("/completions"))
-    assert findings.passages[0].text.startswith(first)
-    assert asked is (mode == "assistant")
+    assert findings.passages[0].text.startswith("The warranty of")
+    assert asked is (use == "answers")
