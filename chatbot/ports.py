@@ -212,6 +212,18 @@ class KnowledgeBase(Protocol):
         ...
 
 
+class Respondent(Protocol):
+    """Assistants that answer by themselves."""
+
+    def answer(self, question: str, assistant: Assistant) -> AsyncGenerator[AnswerPiece, None]:
+        """Yield the assistant's answer as it comes, no text if it knows nothing about it.
+
+        Raises:
+            KnowledgeBaseError: There was no answer, or not all of it.
+        """
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """How much a turn may use. Times are in seconds.
@@ -226,18 +238,6 @@ class Limits:
     knowledge_seconds: float = 15
     history_turns: int = 20
     passages: int = 6
-class Respondent(Protocol):
-    """Assistants that answer by themselves."""
-
-    def answer(self, question: str, assistant: Assistant) -> AsyncGenerator[AnswerPiece, None]:
-        """Yield the assistant's answer as it comes, no text if it knows nothing about it.
-
-        Raises:
-            KnowledgeBaseError: There was no answer, or not all of it.
-        """
-        ...
-
-
     summarize: bool = False
     prefetch: int = 3
 
@@ -257,6 +257,7 @@ class Ports:
     knowledge: KnowledgeBase
     model: BaseChatModel
     leases: SessionLeases | None = None
+    respondent: Respondent | None = None
     prompts: Prompts = field(default_factory=Prompts.load)
     toolbox: Toolbox = field(default_factory=Toolbox)
     window: ContextWindow | None = None
@@ -267,4 +268,3 @@ class Ports:
     statistics: Statistics = field(default_factory=Statistics)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"
-    respondent: Respondent | None = None

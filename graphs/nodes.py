@@ -20,8 +20,8 @@ from graphs.intake import choices_of
 from graphs.keeping import as_known, keep, log_turn, running
 from graphs.opening import HOLDER, begin, open_turn
 from graphs.prefetching import Prefetch
-from graphs.router import chosen, decide, rewrite
 from graphs.responding import alone
+from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
 from graphs.summing import sum_up
@@ -130,9 +130,9 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
     turn.stage("searching", state.query)
     if not state.assistants and state.outcome != "empty":
         return {}
+    meant = _route(state).assistants or mentioned(turn.question, state.assistants)
     result = await search(
         turn,
-    meant = _route(state).assistants or mentioned(turn.question, state.assistants)
         turn.prefetch or ports.knowledge,
         ports.limits,
         chosen=[assistant for assistant in meant if assistant in state.assistants],

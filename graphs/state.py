@@ -40,10 +40,10 @@ class ChatState:
     images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue] = ()
     assistants: Annotated[Sequence[Assistant], UntrackedValue] = ()
     route: Annotated[Route | None, UntrackedValue] = None
+    respondent: Annotated[Assistant | None, UntrackedValue] = None
     query: Annotated[str, UntrackedValue] = ""
     passages: Annotated[Sequence[Passage], UntrackedValue] = ()
     outcome: Annotated[Outcome, UntrackedValue] = "empty"
-    respondent: Annotated[Assistant | None, UntrackedValue] = None
 
 
 class ChatUpdate(TypedDict, total=False):
@@ -56,11 +56,11 @@ class ChatUpdate(TypedDict, total=False):
     images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue]
     assistants: Annotated[Sequence[Assistant], UntrackedValue]
     route: Annotated[Route | None, UntrackedValue]
+    respondent: Annotated[Assistant | None, UntrackedValue]
     query: Annotated[str, UntrackedValue]
     passages: Annotated[Sequence[Passage], UntrackedValue]
     outcome: Annotated[Outcome, UntrackedValue]
 
-    respondent: Annotated[Assistant | None, UntrackedValue]
 
 class ChatInput(TypedDict):
     """What a run is given: the conversation, whose last message is the user's question."""

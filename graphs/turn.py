@@ -96,6 +96,13 @@ class LiveTurn:
         self.answer += text
         self.send("content", text)
 
+    def correct(self, text: str) -> None:
+        """Take `text` for the whole answer, where what was said can be mended at its end only.
+
+        What was emitted stays; the closing event has the answer as it is now.
+        """
+        self.answer = _joined(text)
+
     def _whole_characters(self, text: str) -> str:
         """Return the text without half a character at its end, which waits for the next piece.
 
@@ -133,13 +140,6 @@ class LiveTurn:
         self.send("usage", usage)
         end = {
             "full_answer": self.answer,
-    def correct(self, text: str) -> None:
-        """Take `text` for the whole answer, where what was said can be mended at its end only.
-
-        What was emitted stays; the closing event has the answer as it is now.
-        """
-        self.answer = _joined(text)
-
             "finish_reason": record.get("finish_reason") or "stop",
             "metadata": self.metadata(),
         }
@@ -203,10 +203,10 @@ class LiveTurn:
         return dict, (self.model_dump(),)
 
 
-async def _nothing() -> None:
-    """Free nothing: the turn holds nothing yet."""
 def _joined(text: str) -> str:
     """Return the text with the halves of its characters put together, or replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+async def _nothing() -> None:
+    """Free nothing: the turn holds nothing yet."""
