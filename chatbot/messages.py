@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from langchain_core.messages import (
@@ -14,6 +14,7 @@ from langchain_core.messages import (
 )
 
 from chatbot.domain import Assistant, Passage, Turn
+from chatbot.images.image import without_images
 from chatbot.prompts import Prompts
 
 Outcome = Literal["found", "empty", "unavailable", "forbidden"]
@@ -22,6 +23,7 @@ RECENT_INTENTS = 5
 ROUTER_TURNS = 4
 ROUTER_CHARACTERS = 4_000
 HISTORY_CHARACTERS = 24_000
+IMAGE = "[image]"  # stands in a prompt where an image was
 _TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
 
 
@@ -31,7 +33,8 @@ class MessagePipeline:
 
     `instructions` are the persona of this run, `language` the answer's ("" for the question's).
     `with_tools` shows the model what earlier turns got from tools; it must be offered some.
-    `summary` is of what was said before `turns`; `images` are the question's, as blocks.
+    `summary` is of what was said before `turns`; `images` are the question's, as blocks, and
+    `earlier_images` those of earlier turns, by their ids, that are shown once more.
     """
 
     prompts: Prompts
@@ -42,6 +45,7 @@ class MessagePipeline:
     with_tools: bool = False
     summary: str = ""
     images: Sequence[Mapping[str, Any]] = ()
+    earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def for_router(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
         """Return what the router sees: assistants, last intents, recent turns, question."""
@@ -112,14 +116,14 @@ class MessagePipeline:
     def pairs(self) -> list[list[BaseMessage]]:
         """Return the messages of each turn, oldest first."""
         return [
-            history_messages(self.prompts, [turn], with_tools=self.with_tools)
+            history_messages(
+                self.prompts, [turn], with_tools=self.with_tools, images=self.earlier_images
+            )
             for turn in self.turns
         ]
 
     def _asked(self, text: str, extra: dict[str, Any]) -> HumanMessage:
-        blocks: list[str | dict[str, Any]] = [dict(image) for image in self.images]
-        content = [{"type": "text", "text": text}, *blocks] if blocks else text
-        return HumanMessage(content, additional_kwargs=extra)
+        return HumanMessage(_with_images(text, self.images), additional_kwargs=extra)
 
     def _history(self) -> list[BaseMessage]:
         summed: list[BaseMessage] = []
@@ -133,7 +137,8 @@ class MessagePipeline:
         recent = history_messages(
             self.prompts, self.turns[-ROUTER_TURNS:], shorten=ROUTER_CHARACTERS // 4
         )
-        return [*recent, HumanMessage(shortened(self.question, ROUTER_CHARACTERS))]
+        question = shortened(self.question, ROUTER_CHARACTERS)
+        return [*recent, HumanMessage(f"{question}\n{IMAGE}" if self.images else question)]
 
 
 def history_messages(
@@ -142,15 +147,20 @@ def history_messages(
     *,
     shorten: int | None = None,
     with_tools: bool = False,
+    images: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> list[BaseMessage]:
     """Return the turns as pairs of a question and an answer.
 
     An unanswered turn gets a stand-in, so that no two messages of the user follow each other.
+    `images` are shown with their turn's question; where others were, there is a note.
     """
     messages: list[BaseMessage] = []
     for turn in turns:
-        answer = turn.answer or prompts.render("unanswered")
-        messages.append(HumanMessage(shortened(turn.question, shorten)))
+        answer = without_images(turn.answer, IMAGE) or prompts.render("unanswered")
+        question, blocks = shortened(turn.question, shorten), (images or {}).get(turn.id, ())
+        if turn.record.get("images") and not blocks:
+            question = f"{question}\n{IMAGE}"
+        messages.append(HumanMessage(_with_images(question, blocks)))
         for number, used in enumerate(turn.record.get("tools", []) if with_tools else []):
             messages += tool_call_message(f"{turn.id}_{number}", used)
         messages.append(AIMessage(shortened(answer, shorten)))
@@ -190,6 +200,12 @@ def text_of(content: str | Sequence[str | Mapping[str, Any]]) -> str:
         return content
     blocks = (block if isinstance(block, str) else block.get("text", "") for block in content)
     return "".join(block for block in blocks if isinstance(block, str))
+
+
+def _with_images(
+    text: str, images: Sequence[Mapping[str, Any]]
+) -> str | list[str | dict[str, Any]]:
+    return [{"type": "text", "text": text}, *map(dict, images)] if images else text
 
 
 def _size(turn: Turn) -> int:

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 
 from chatbot.citations import CitationFilter
 from chatbot.domain import Passage
-from chatbot.errors import InputError, ModelError
+from chatbot.errors import ModelError
 from chatbot.messages import MessagePipeline, Outcome, text_of, tool_call_message
 from chatbot.models.structured import StructuredOutput
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
@@ -20,6 +20,7 @@ from chatbot.ports import Ports
 from chatbot.queries import is_chinese
 from chatbot.tools.toolbox import Toolbox
 from graphs.fitting import FittedTask, Task, fit
+from graphs.images import image_markdown
 from graphs.turn import LiveTurn
 
 ROUNDS = 5
@@ -205,13 +206,7 @@ class _Answering:
         )
 
     async def _show_image(self, url: str) -> None:
-        if self._ports.images is None:
-            return
-        try:
-            markdown = await self._ports.images.markdown(url)
-        except InputError as error:
-            self.turn.degrade("images", error.message)
-        else:
+        if markdown := await image_markdown(url, self.turn, self._ports):
             self.turn.say(self._citations.feed(f"\n\n{markdown}\n\n"))
 
 

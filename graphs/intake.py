@@ -11,13 +11,13 @@ from langgraph.runtime import Runtime
 
 from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session, checked_id
 from chatbot.errors import InputError
+from chatbot.images.blocks import BLOCKS
 from chatbot.messages import text_of
 from graphs.state import Context
 
 MOST_ASSISTANTS = 20
 LONGEST_NAME = 255
 LONGEST_INSTRUCTIONS = 20_000
-IMAGE_BLOCKS = frozenset({"image", "image_url", "input_image"})
 PARAMETERS = (
     "frequency_penalty",
     "logit_bias",
@@ -116,7 +116,7 @@ def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:
     content = asked[-1].content
     blocks = [block for block in content if isinstance(block, dict)]
     kinds = {str(block.get("type")) for block in blocks} - {"text"}
-    if other := kinds - IMAGE_BLOCKS:
+    if other := kinds - BLOCKS:
         message = f"The question may hold text and images, not {other.pop()!r}."
         raise InputError(message)
     question = clean(text_of(content))
@@ -132,7 +132,7 @@ def images_of(messages: Sequence[AnyMessage], turn_id: str) -> list[Mapping[str,
     return [
         block
         for block in asked[-1].content
-        if isinstance(block, dict) and str(block.get("type")) in IMAGE_BLOCKS
+        if isinstance(block, dict) and str(block.get("type")) in BLOCKS
     ]
 
 

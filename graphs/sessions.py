@@ -1,5 +1,6 @@
 """The conversations of a chatbot, as people and programs look after them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -15,6 +16,7 @@ from chatbot.domain import (
 )
 from chatbot.errors import InputError
 from chatbot.history.archive import export_session, import_session
+from chatbot.images import archive
 from chatbot.ports import Ports, SessionStore
 from chatbot.statistics import summarised
 
@@ -69,7 +71,7 @@ class Sessions:
 
         `before` is the last activity of the last session on the page before.
         """
-        user = _user(user_id)
+        user = user_of(user_id)
         if before is None:
             return await self._ports.history.sessions(user, limit=limit)
         return await self._store.sessions(user, limit=limit, before=before)
@@ -78,7 +80,7 @@ class Sessions:
         self, text: str, *, user_id: str | None = None, limit: int = 20
     ) -> Sequence[Match]:
         """Return the user's turns that have all words of the text, the newest first."""
-        return await self._store.search(_user(user_id), text, limit=limit)
+        return await self._store.search(user_of(user_id), text, limit=limit)
 
     async def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
         """Give a session another title.
@@ -96,15 +98,20 @@ class Sessions:
 
     async def forget_user(self, user_id: str | None = None) -> int:
         """Forget all sessions of a user and return how many there were."""
-        return await self._store.forget_user(_user(user_id))
+        return await self._store.forget_user(user_of(user_id))
 
     async def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
-        """Return a session with all its turns and their records as plain JSON.
+        """Return a session with all its turns, their records and images as plain JSON.
 
         Raises:
             InputError: There is no such session.
         """
-        return await export_session(self._store, session_of(session_id, user_id))
+        session = session_of(session_id, user_id)
+        data = await export_session(self._store, session)
+        if self._ports.images is not None:
+            images = self._ports.images
+            data["images"] = await archive.exported(images, session.user_id, data["turns"])
+        return data
 
     async def import_(
         self, data: object, *, user_id: str | None = None, session_id: str | None = None
@@ -116,9 +123,13 @@ class Sessions:
         Raises:
             InputError: It is something else, or the session exists with other turns.
         """
-        return await import_session(
-            self._store, data, user_id=_user(user_id), session_id=session_id
+        images = await asyncio.to_thread(archive.read, data)
+        session = await import_session(
+            self._store, data, user_id=user_of(user_id), session_id=session_id
         )
+        if self._ports.images is not None:
+            await archive.kept(self._ports.images, session, images)
+        return session
 
     async def statistics(
         self, session_id: str | None = None, *, user_id: str | None = None
@@ -151,5 +162,10 @@ def session_of(session_id: str, user_id: str | None) -> Session:
     return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)
 
 
-def _user(user_id: str | None) -> str:
+def user_of(user_id: str | None) -> str:
+    """Return the user with this id, the anonymous one where none is named.
+
+    Raises:
+        InputError: The id has the wrong form.
+    """
     return ANONYMOUS if user_id is None else checked_id(user_id, "user id", slash=True)

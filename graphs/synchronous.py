@@ -5,12 +5,14 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
 
 from chatbot.domain import Assistant, Match, SessionSummary, Turn
 from chatbot.events import Event
+from chatbot.images.image import Image
 from chatbot.settings import Settings
 from chatbot.tasks import end
 from graphs.conversation import Answer, Chatbot, Choices, open_chatbot
@@ -40,10 +42,18 @@ class SyncChatbot:
         return self._each(self._bot.regenerate(session_id, turn_id, user_id=user_id))
 
     def edit(
-        self, session_id: str, turn_id: str, question: str, *, user_id: str | None = None
+        self,
+        session_id: str,
+        turn_id: str,
+        question: str,
+        *,
+        images: Sequence[str | bytes | Path] | None = None,
+        user_id: str | None = None,
     ) -> Generator[Event, None, None]:
         """See `Chatbot.edit`."""
-        return self._each(self._bot.edit(session_id, turn_id, question, user_id=user_id))
+        return self._each(
+            self._bot.edit(session_id, turn_id, question, images=images, user_id=user_id)
+        )
 
     def ask(self, question: str, **choices: Unpack[Choices]) -> Answer:
         """See `Chatbot.ask`."""
@@ -78,6 +88,10 @@ class SyncChatbot:
     def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
         """See `Chatbot.export`."""
         return self._run(self._bot.export(session_id, user_id=user_id))
+
+    def image(self, name: str, *, user_id: str | None = None) -> Image | None:
+        """See `Chatbot.image`."""
+        return self._run(self._bot.image(name, user_id=user_id))
 
     def assistants(self) -> Sequence[Assistant]:
         """See `Chatbot.assistants`."""

@@ -96,6 +96,7 @@ class Said:
     pieces: Sequence[str] = ()
     call: Call | None = None
     reasoning: str = ""
+    images: Sequence[str] = ()
     error: Exception | None = None
     finish: str = "stop"
     pause: asyncio.Event | None = None
@@ -139,6 +140,9 @@ class ScriptedChatModel(BaseChatModel):
         if said.reasoning:
             thought = {"reasoning_content": said.reasoning}
             yield self._chunk(AIMessageChunk(content="", additional_kwargs=thought))
+        if said.images:
+            made = {"images": list(said.images)}
+            yield self._chunk(AIMessageChunk(content="", additional_kwargs=made))
         for piece in said.pieces:
             yield self._chunk(AIMessageChunk(content=piece))
             await asyncio.sleep(0)

@@ -26,6 +26,7 @@ from chatbot.errors import ConfigurationError, HistoryError
 Client = AsyncMongoClient[dict[str, Any]]
 
 TURN_SECONDS = 1.0  # what a turn may lose to a server that hangs
+IMAGE_SECONDS = 5.0
 TASK_SECONDS = 10.0  # for what people start by hand: clear a session, list, search
 INDEX_SECONDS = 300.0  # for an index over what a large collection already holds
 

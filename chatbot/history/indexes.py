@@ -14,6 +14,7 @@ from chatbot.history.mongo_store import Collection, MongoStore
 
 BY_PLACE = [("SessionId", ASCENDING), ("seq", ASCENDING), ("_id", ASCENDING)]
 BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
+IMAGES_BY_USER = [("user_id", ASCENDING), ("name", ASCENDING)]
 BY_WORD = [("user_id", ASCENDING), ("words", ASCENDING), ("seq", DESCENDING)]
 OPTIONS_CONFLICT = 85
 RETRY_SECONDS = 60.0
@@ -54,6 +55,9 @@ class Indexes:
             await store.sessions.create_index(BY_USER)
             await _expire(store.sessions, "last_active", store.life)
             await _expire(store.messages, "kept_at", store.life + 2 * store.slack)
+            await _expire(store.images, "kept_at", store.life + 2 * store.slack)
+            await store.images.create_index("SessionId")
+            await store.images.create_index(IMAGES_BY_USER)
             await _order(store.messages)
             await store.messages.create_index(BY_WORD)
         self._made = True

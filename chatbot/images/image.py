@@ -82,6 +82,13 @@ def image_in(url: str, longest: int) -> Image:
     return image_of(data, longest)
 
 
+def named(name: str, data: bytes) -> Image:
+    """Return the image that was kept under a name."""
+    extension = name.rpartition(".")[2]
+    kind = next(kind for kind, ending in KINDS.items() if ending == extension)
+    return Image(name=name, kind=kind, data=data)
+
+
 def too_large(longest: int) -> ImageError:
     """Return the error for an image of more than so many bytes."""
     return ImageError("too_large", f"An image can have at most {longest / MEGABYTE:g} MB.")

@@ -1,9 +1,6 @@
 """What can be asked: the assistants, and questions to begin with."""
 
-import asyncio
-
-from fastapi import APIRouter, HTTPException, Response
-from fastapi.responses import FileResponse
+from fastapi import APIRouter
 from pydantic import BaseModel
 
 from serving.http.state import Bot, Suggestions
@@ -40,15 +37,6 @@ async def list_assistants(bot: Bot) -> AssistantList:
         for each in await bot.assistants()
     ]
     return AssistantList(assistants=items)
-
-
-@router.get("/images/{name}", response_class=FileResponse)
-async def image(name: str, bot: Bot) -> Response:
-    """Give an image that a model made."""
-    path = bot.image(name)
-    if path is None or not await asyncio.to_thread(path.is_file):
-        raise HTTPException(404)
-    return FileResponse(path, headers={"Cache-Control": "private, max-age=31536000, immutable"})
 
 
 @router.get("/suggestions")

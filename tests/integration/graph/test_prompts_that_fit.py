@@ -2,14 +2,12 @@ import base64
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 
 from chatbot.domain import Passage
 from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.tokens import TokenCounter
 from chatbot.ports import Limits
-from graphs import Context
 from tests.integration.graph.conftest import Bench
 from tests.ports import HANDBOOK, Call, Said, passage
 
@@ -22,7 +20,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
-IMAGE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
 
 
 def window(tokens: int) -> ContextWindow:
@@ -177,44 +174,3 @@ async def test_parameters_and_stop_words_reach_the_model(bench: Bench) -> None:
     await bench.bot.ask("hi", user_id="ann")
     assert bench.model.options[-1] == {"user": "ann"}
     assert "temperature" not in bench.model.options[0]
-
-
-async def test_an_image_goes_to_a_model_that_sees(bench: Bench) -> None:
-    bot = bench.bot_with(sees_images=True)
-    bench.script(CHAT, Said(["A pixel."]))
-    content: Any = [{"type": "text", "text": "What is this?"}, IMAGE]
-    graph_input: Any = {"messages": [HumanMessage(content)]}
-    result = await bot.graph.ainvoke(graph_input, context=Context(session_id="s"))
-    assert result["messages"][-1].content == "A pixel."
-    assert bench.model.prompts[-1][-1].content == content
-    assert isinstance(bench.model.prompts[0][-1].content, str)
-    [turn] = await bot.turns("s")
-    assert (turn.question, turn.record["images"]) == ("What is this?", 1)
-
-
-@pytest.mark.parametrize(
-    ("sees", "image", "error"),
-    [
-        pytest.param(False, IMAGE, ModelError, id="a model that is blind"),
-        pytest.param(
-            True,
-            {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}},
-            InputError,
-            id="a private address",
-        ),
-        pytest.param(
-            True,
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
-            InputError,
-            id="no image",
-        ),
-    ],
-)
-async def test_an_image_is_refused_before_any_call(
-    bench: Bench, sees: bool, image: Any, error: type[Exception]
-) -> None:
-    content: Any = [{"type": "text", "text": "What is this?"}, image]
-    graph_input: Any = {"messages": [HumanMessage(content)]}
-    with pytest.raises(error):
-        await bench.bot_with(sees_images=sees).graph.ainvoke(graph_input)
-    assert bench.model.prompts == []
