@@ -119,6 +119,7 @@ async def _history(
     stack.push_async_callback(local_leases.close)
     if settings.mongodb_uri is None:
         return await stack.enter_async_context(local), local_leases
+    await local_leases.open()
     await _load("chatbot.history.connection", "chatbot.history.mongodb")
     from chatbot.history.connection import open_client
     from chatbot.history.mongodb import MongoChatHistory

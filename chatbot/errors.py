@@ -6,6 +6,7 @@ ChatbotError
 ├── InputError                    the caller sent something that cannot be used
 │   └── ImageError                an image cannot be used; `kind` says why
 ├── BusyError                     the session is answering another question
+│   └── TakenOverError            it does because this turn was not heard of for too long
 ├── DeadlineError                 the turn took longer than it may
 ├── ModelError                    the model refused or failed; `kind` says how
 │   └── SchemaError               the model's JSON does not fit; `text` is what it gave
@@ -87,6 +88,19 @@ class BusyError(ChatbotError):
 
     code = "busy"
     retryable = True
+
+
+class TakenOverError(BusyError):
+    """Another turn has the session now: this one was not heard of for too long."""
+
+    code = "taken_over"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The answer stood still for so long that the conversation went on without it. "
+            "What it had said is kept.",
+            retry_after=1,
+        )
 
 
 class DeadlineError(ChatbotError):

@@ -19,6 +19,7 @@ from chatbot.domain import (
     SourceFile,
     Turn,
 )
+from chatbot.leases.queues import SessionQueues
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.image_store import ImageStore
 from chatbot.models.images import ImagePolicy
@@ -50,7 +51,7 @@ class ChatHistory(Protocol):
         """Keep the turn at the end of its session and return why it is degraded, or "".
 
         Saving the same turn id again changes nothing, except that a complete turn takes the
-        place of a stopped or failed one.
+        place of a stopped or failed one, and one with more of the answer that of a stopped one.
 
         Raises:
             HistoryError: Neither the store nor its fallback could be written.
@@ -125,25 +126,18 @@ class SessionStore(ChatHistory, Protocol):
 class SessionLeases(Protocol):
     """Who answers in a session: one turn at a time, also across processes.
 
-    A lease expires a few seconds after it was last renewed, so a process that dies frees its
+    A lease expires a few seconds after it was last claimed, so a process that dies frees its
     sessions. It holds the turn in progress with the answer so far.
     """
 
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
-        """Take the session for `turn`; return what a holder that died left unfinished.
+        """Take the session for `turn`, or go on holding it, and note the answer so far.
 
-        A turn that holds the session already keeps it.
+        Where a holder died, its turn is returned and the session is not taken: the caller
+        keeps that turn, releases it and claims again, so that nothing of it is ever lost.
 
         Raises:
             BusyError: Another turn is being answered.
-            HistoryError: The store could not be asked.
-        """
-        ...
-
-    async def renew(self, session: Session, turn: Turn) -> bool:
-        """Note the answer so far; tell whether the turn still holds the session.
-
-        Raises:
             HistoryError: The store could not be asked.
         """
         ...
@@ -157,7 +151,7 @@ class SessionLeases(Protocol):
         ...
 
     async def running(self, session: Session) -> Turn | None:
-        """Return the turn that is being answered, with its answer so far.
+        """Return the turn that is being answered, with its answer and record so far.
 
         Raises:
             HistoryError: The store could not be asked.
@@ -265,6 +259,7 @@ class Ports:
     image_policy: ImagePolicy = field(default_factory=ImagePolicy)
     sees_images: bool = False
     limits: Limits = field(default_factory=Limits)
+    queues: SessionQueues = field(default_factory=SessionQueues)
     statistics: Statistics = field(default_factory=Statistics)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
 from langgraph.runtime import Runtime
 
 from chatbot.domain import TurnStatus
-from chatbot.errors import ChatbotError, DeadlineError
+from chatbot.errors import ChatbotError
 from chatbot.events import error_data
 from chatbot.ports import ChatHistory, Ports
 from chatbot.statistics import Statistics
@@ -42,7 +42,7 @@ def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpd
             return {}
         try:
             with turn.timed(step):
-                return await _before_deadline(turn, node(state, runtime))
+                return await turn.before_deadline(node(state, runtime))
         except asyncio.CancelledError:
             await keep(ports, turn, "stopped")
             raise
@@ -54,7 +54,7 @@ def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpd
                 turn.close()
                 return {}
             turn.note(error={"code": known.code, "message": known.message, "step": step})
-            await keep(ports, turn, "failed")
+            await keep(ports, turn, "stopped" if turn.broken_off else "failed")
             turn.send("error", error_data(known, turn.answer))
             raise known from error
 
@@ -72,19 +72,33 @@ def running(state: ChatState) -> LiveTurn:
 async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
     """Save a turn that ended early; a complete answer stays complete.
 
-    Goes on when it is cancelled again, for at most `SAVE_SECONDS`.
+    Goes on when it is cancelled again, for at most `SAVE_SECONDS`. Of a turn that never got
+    its session nothing is kept: the turns there stay in order.
     """
+    if not turn.begun:
+        await dismiss(turn)
+        return
     turn.drop_prefetch()
     status = "complete" if turn.finished else status
-    saving = asyncio.ensure_future(_save(ports.history, turn, status))
-    while not saving.done():
+    await _uninterrupted(_save(ports.history, turn, status))
+    turn.settled = True
+    log_turn(turn, status, ports.statistics)
+
+
+async def dismiss(turn: LiveTurn) -> None:
+    """End a turn of which nothing is to be kept."""
+    turn.settled = True
+    await _uninterrupted(turn.let_go())
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Do it to its end, also when whoever waits for it is cancelled, and again."""
+    doing = asyncio.ensure_future(work)
+    while not doing.done():
         try:
-            await asyncio.shield(saving)
+            await asyncio.shield(doing)
         except asyncio.CancelledError:
             continue
-    turn.settled = True
-    if not saving.cancelled():
-        log_turn(turn, status, ports.statistics)
 
 
 async def _save(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> None:
@@ -95,17 +109,6 @@ async def _save(history: ChatHistory, turn: LiveTurn, status: TurnStatus) -> Non
         logger.error("turn %s was not saved: %r", turn.id, error)  # noqa: TRY400 - told, not raised
     finally:
         await turn.let_go()
-
-
-async def _before_deadline(turn: LiveTurn, work: Awaitable[ChatUpdate]) -> ChatUpdate:
-    try:
-        async with asyncio.timeout_at(turn.deadline) as limit:
-            return await work
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        message = "The answer took too long. Please try again, or ask for less at once."
-        raise DeadlineError(message) from None
 
 
 def as_known(error: Exception) -> ChatbotError:

@@ -5,7 +5,9 @@ import logging
 import random
 
 from chatbot.domain import Turn, TurnStatus
-from chatbot.errors import BusyError, ChatbotError, HistoryError
+from chatbot.errors import BusyError, ChatbotError, DeadlineError, HistoryError, TakenOverError
+from chatbot.leases.queues import SessionQueues
+from chatbot.leases.records import busy
 from chatbot.ports import ChatHistory, SessionLeases
 from chatbot.tasks import pause, stop
 from graphs.turn import LiveTurn
@@ -19,58 +21,79 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 
 
 class Lease:
-    """The hold of a turn on its session, renewed each second with the answer so far."""
+    """The hold of a turn on its session, renewed each second with the answer so far.
+
+    A turn whose session another one has taken is broken off: two are never mixed.
+    """
 
     def __init__(self, turn: LiveTurn, leases: SessionLeases, history: ChatHistory) -> None:
         self._turn = turn
         self._leases = leases
         self._history = history
         self._stopping = asyncio.Event()
+        self._waits = False
         self._released = False
         self._renewal: asyncio.Task[None] | None = None
 
-    async def take(self, wait_seconds: float) -> None:
+    async def take(self, queues: SessionQueues, wait_seconds: float) -> None:
         """Wait for the session to be free, take it, and begin to renew the hold.
 
-        What a turn whose process died had said is kept first. A store of leases that cannot be
-        asked does not stop the turn.
+        A store of leases that cannot be asked does not stop the turn: it is asked again with
+        each renewal.
 
         Raises:
             BusyError: The session was not free within `wait_seconds`.
         """
         try:
-            left = await self._claim(wait_seconds)
+            await self._wait(queues.head(self._turn.session), wait_seconds)
         except HistoryError as error:
             self._turn.degrade("lease", error.message)
-            return
         self._renewal = asyncio.create_task(self._renew(), name=f"lease {self._turn.id}")
-        if left is not None:
-            await self._keep(left)
 
     async def end(self) -> None:
         """Free the session. What cannot be freed expires by itself."""
         if self._renewal is not None:
             await stop(self._renewal, self._stopping, seconds=STOP_SECONDS)
         if not self._released:
-            await self._release()
+            await self._release(self._turn.id)
             self._released = True
 
-    async def _claim(self, wait_seconds: float) -> Turn | None:
-        loop = asyncio.get_running_loop()
-        give_up, pause = loop.time() + wait_seconds, FIRST_PAUSE
+    async def _wait(self, head: asyncio.Lock, seconds: float) -> None:
+        give_up = asyncio.get_running_loop().time() + seconds
+        if head.locked():
+            self._tell_waiting()
+        try:
+            async with asyncio.timeout_at(give_up):
+                await head.acquire()
+        except TimeoutError:
+            raise busy() from None
+        try:
+            await self._claim_until(give_up)
+        finally:
+            head.release()
+
+    async def _claim_until(self, give_up: float) -> None:
+        pause = FIRST_PAUSE
         while True:
             try:
-                return await self._leases.claim(
-                    self._turn.session, self._turn.kept_as("stopped")
-                )
+                return await self._claim()
             except BusyError:
-                if loop.time() + pause > give_up:
+                if asyncio.get_running_loop().time() + pause > give_up:
                     raise
-                if pause == FIRST_PAUSE:
-                    self._turn.stage("waiting")
+                self._tell_waiting()
             # Not all that wait ask at the same moment.
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
             pause = min(pause * 1.5, LONGEST_PAUSE)
+
+    async def _claim(self) -> None:
+        """Take the session or go on holding it; what one that died had said is kept first."""
+        while True:
+            so_far = self._turn.kept_as("stopped")
+            left = await self._leases.claim(self._turn.session, so_far)
+            if left is None:
+                return
+            await self._keep(left)
+            await self._leases.release(self._turn.session, left.id)
 
     async def _renew(self) -> None:
         """Renew until the turn ends; keep it if its run was cancelled between two steps."""
@@ -79,14 +102,24 @@ class Lease:
             if self._stopping.is_set():
                 return
             try:
-                await self._leases.renew(self._turn.session, self._turn.kept_as("stopped"))
+                await self._claim()
+            except BusyError:
+                self._turn.break_off(TakenOverError())
+                return
             except ChatbotError as error:
                 logger.debug("the lease of turn %s waits: %s", self._turn.id, error.message)
         self._turn.drop_prefetch()
         status: TurnStatus = "complete" if self._turn.finished else "stopped"
         await self._keep(self._turn.kept_as(status))
-        await self._release()
+        await self._release(self._turn.id)
         self._released = True
+        message = "Nothing went on with this answer for too long. Please ask again."
+        self._turn.break_off(DeadlineError(message))
+
+    def _tell_waiting(self) -> None:
+        if not self._waits:
+            self._waits = True
+            self._turn.stage("waiting")
 
     async def _keep(self, turn: Turn) -> None:
         try:
@@ -94,8 +127,8 @@ class Lease:
         except ChatbotError as error:
             logger.warning("turn %s was not saved: %s", turn.id, error.message)
 
-    async def _release(self) -> None:
+    async def _release(self, turn_id: str) -> None:
         try:
-            await self._leases.release(self._turn.session, self._turn.id)
+            await self._leases.release(self._turn.session, turn_id)
         except ChatbotError as error:
-            logger.debug("the lease of turn %s expires: %s", self._turn.id, error.message)
+            logger.debug("the lease of turn %s expires: %s", turn_id, error.message)

@@ -17,7 +17,7 @@ from chatbot.tools.clock import current_time_tool
 from graphs.answering import Request, say_notice, stream_answer
 from graphs.fitting import Task
 from graphs.intake import choices_of
-from graphs.keeping import as_known, keep, log_turn, running
+from graphs.keeping import as_known, dismiss, keep, log_turn, running
 from graphs.opening import HOLDER, begin, open_turn
 from graphs.prefetching import Prefetch
 from graphs.responding import alone
@@ -41,7 +41,7 @@ async def load_history(
         if (holder := config.get("configurable", {}).get(HOLDER)) is not None:
             holder.append(turn)
         with turn.timed("load_history"):
-            return await open_turn(turn, state, runtime, config, ports)
+            return await turn.before_deadline(open_turn(turn, state, runtime, config, ports))
     except asyncio.CancelledError:
         if turn is not None:
             await keep(ports, turn, "stopped")
@@ -49,8 +49,7 @@ async def load_history(
     except Exception as error:
         known = as_known(error)
         if turn is not None:
-            turn.settled = True  # it did not begin, so there is nothing to keep
-            await turn.let_go()
+            await dismiss(turn)
             turn.send_metadata()
         else:
             runtime.stream_writer({"type": "metadata", "data": {"turn_id": None}})

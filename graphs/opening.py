@@ -71,7 +71,8 @@ async def open_turn(
     if ports.leases is not None:
         lease = Lease(turn, ports.leases, ports.history)
         turn.let_go = lease.end
-        await lease.take(ports.limits.wait_seconds)
+        await lease.take(ports.queues, ports.limits.wait_seconds)
+    turn.begun = True
     # Replaced turns do not count, so more are loaded than are shown.
     loaded = await _loaded(turn, ports, 2 * ports.limits.history_turns + 10)
     answers = [message for message in state.messages if turn_of(message) == turn.id]

@@ -1,26 +1,30 @@
 """One turn while it is worked on: what was said so far, and what is noted of it."""
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
 from chatbot.domain import Session, Turn, TurnStatus
+from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import EventType
 from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
+Update = TypeVar("Update")
 
 
 class LiveTurn:
     """The turn in progress. Steps report to it; its events and its record come from it.
 
     `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
-    session, once the turn holds it. `finished` says that the answer is whole, `settled` that
-    the history has what it is to have of it. `out_of_sight` are turns that no prompt shows.
+    session, once the turn holds it, which `begun` says. `finished` says that the answer is
+    whole, `settled` that the history has what it is to have of it. `so_far` tells what is to be
+    noted of an answer that is being written. `out_of_sight` are turns that no prompt shows.
     """
 
     def __init__(
@@ -30,9 +34,12 @@ class LiveTurn:
         self.id = turn_id
         self.question = question
         self.answer = ""
+        self.begun = False
         self.finished = False
         self.settled = False
-        self.deadline = deadline
+        self.broken_off: ChatbotError | None = None
+        self._deadline = deadline
+        self._limit: asyncio.Timeout | None = None
         self.record: dict[str, Any] = {"degraded": [], "timings": {}}
         self._emit = emit
         self._started_at = datetime.now(UTC)
@@ -41,7 +48,8 @@ class LiveTurn:
         self._closed = False
         self._half_character = ""
         self._steps = 0
-        self.let_go: Callable[[], Awaitable[None]] = _nothing
+        self.let_go: Callable[[], Coroutine[Any, Any, None]] = _nothing
+        self.so_far: Callable[[], Mapping[str, Any]] = dict
         self.prefetch: Prefetch | None = None
         self.out_of_sight: Sequence[Turn] = ()
         self._last_step = time.monotonic()
@@ -71,6 +79,34 @@ class LiveTurn:
             self._steps -= 1
             self._last_step = time.monotonic()
             self.record["timings"][step] = round((time.perf_counter() - start) * 1000, 1)
+
+    async def before_deadline(self, work: Awaitable[Update]) -> Update:
+        """Return what a step of the turn returns.
+
+        Raises:
+            DeadlineError: The turn took too long.
+            ChatbotError: The turn was broken off.
+        """
+        limit = self._limit = asyncio.timeout_at(self._deadline)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = "The answer took too long. Please try again, or ask for less at once."
+            raise self.broken_off or DeadlineError(message) from None
+        finally:
+            self._limit = None
+
+    def break_off(self, error: ChatbotError) -> None:
+        """End the turn with this error, at once or as soon as its next step begins."""
+        if self.finished or self.broken_off:
+            return
+        self.broken_off = error
+        self._deadline = 0
+        if self._limit is not None and not self._limit.expired():
+            self._limit.reschedule(self._deadline)
 
     def idle_seconds(self) -> float:
         """Return for how long no step of the turn has been running."""
@@ -191,7 +227,7 @@ class LiveTurn:
             answer=self.answer,
             status=status,
             started_at=self._started_at,
-            record={**self.record, "total_ms": self.elapsed_ms()},
+            record={**self.record, **self.so_far(), "total_ms": self.elapsed_ms()},
         )
 
     def model_dump(self) -> dict[str, Any]:

@@ -68,7 +68,12 @@ def began_before(turn: Turn, cleared_at: datetime | None) -> bool:
 
 
 def supersedes(new: Turn, old: Turn) -> bool:
-    """Tell whether a turn that is saved again takes the place of what is there."""
+    """Tell whether a turn that is saved again takes the place of what is there.
+
+    A stopped one may have been kept by others, who knew only the beginning of its answer.
+    """
+    if old.status == "stopped" and len(new.answer) > len(old.answer):
+        return True
     return new.status == "complete" and old.status != "complete"
 
 

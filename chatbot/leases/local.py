@@ -1,5 +1,6 @@
 """Leases between the processes of one machine, in a SQLite file or in memory."""
 
+import logging
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from chatbot.errors import HistoryError
 from chatbot.history.sqlite import SqliteFile
 from chatbot.leases.records import LEASE_SECONDS, busy, read, written
 
+_log = logging.getLogger(__name__)
+
 _TABLE = """
     CREATE TABLE IF NOT EXISTS leases (
         key TEXT PRIMARY KEY,
@@ -22,14 +25,14 @@ _TABLE = """
         expires_at REAL NOT NULL
     ) STRICT
 """
-_TAKE = """
+_HOLD = """
     INSERT INTO leases (key, user_id, session_id, turn_id, turn, expires_at)
     VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET
-        turn_id = excluded.turn_id, turn = excluded.turn, expires_at = excluded.expires_at
+    ON CONFLICT (key) DO UPDATE SET turn = excluded.turn, expires_at = excluded.expires_at
+    WHERE turn_id = excluded.turn_id
 """
-_RENEW = "UPDATE leases SET turn = ?, expires_at = ? WHERE key = ? AND turn_id = ?"
 _RELEASE = "DELETE FROM leases WHERE key = ? AND turn_id = ?"
+_RUNNING = "SELECT turn FROM leases WHERE key = ? AND expires_at > ?"
 _ABANDONED = """
     SELECT user_id, session_id, turn FROM leases WHERE expires_at <= ?
     ORDER BY expires_at LIMIT ?
@@ -44,17 +47,22 @@ class LocalLeases:
         self._seconds = seconds
         self._made = False
 
+    async def open(self) -> None:
+        """Open the file, or memory in its place where there can be none.
+
+        For leases that have another store beside them, which goes across processes.
+        """
+        try:
+            await self._make()
+        except HistoryError as error:
+            _log.warning("%s Until then, leases are of this process alone.", error.message)
+            self._file.use_memory()
+
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
         """See `SessionLeases.claim`."""
         await self._make()
-        take = partial(_claim, session=session, turn=turn, seconds=self._seconds)
-        return await self._file.write(take)
-
-    async def renew(self, session: Session, turn: Turn) -> bool:
-        """See `SessionLeases.renew`."""
-        await self._make()
-        values = (written(turn), time.time() + self._seconds, session.key, turn.id)
-        return await self._file.write(lambda file: file.execute(_RENEW, values).rowcount > 0)
+        claim = partial(_claim, session=session, turn=turn, seconds=self._seconds)
+        return await self._file.write(claim)
 
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`."""
@@ -65,9 +73,8 @@ class LocalLeases:
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
         await self._make()
-        where = "SELECT turn FROM leases WHERE key = ? AND expires_at > ?"
         values = (session.key, time.time())
-        row = await self._file.read(lambda file: file.execute(where, values).fetchone())
+        row = await self._file.read(lambda file: file.execute(_RUNNING, values).fetchone())
         return read(row[0]) if row else None
 
     async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
@@ -76,8 +83,9 @@ class LocalLeases:
         values = (time.time(), limit)
         rows = await self._file.read(lambda file: file.execute(_ABANDONED, values).fetchall())
         return [
-            (Session(user_id=user, session_id=session), read(turn))
-            for user, session, turn in rows
+            (Session(user_id=user_id, session_id=session_id), turn)
+            for user_id, session_id, text in rows
+            if (turn := read(text)) is not None
         ]
 
     async def close(self) -> None:
@@ -95,10 +103,15 @@ def _claim(
     file: sqlite3.Connection, *, session: Session, turn: Turn, seconds: float
 ) -> Turn | None:
     now = time.time()
+    identity = (session.key, session.user_id, session.session_id, turn.id)
+    lease = (*identity, written(turn), now + seconds)
+    if file.execute(_HOLD, lease).rowcount:
+        return None
     where = "SELECT turn_id, turn, expires_at FROM leases WHERE key = ?"
-    row = file.execute(where, (session.key,)).fetchone()
-    if row and row[0] != turn.id and row[2] > now:
+    turn_id, text, expires_at = file.execute(where, (session.key,)).fetchone()
+    if expires_at > now:
         raise busy()
-    identity = (session.key, session.user_id, session.session_id)
-    file.execute(_TAKE, (*identity, turn.id, written(turn), now + seconds))
-    return read(row[1]) if row and row[0] != turn.id else None
+    if (left := read(text)) is None:
+        file.execute(_RELEASE, (session.key, turn_id))
+        file.execute(_HOLD, lease)
+    return left

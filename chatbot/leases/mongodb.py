@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pymongo import ReturnDocument
+from pymongo import ReadPreference, WriteConcern
 from pymongo.errors import DuplicateKeyError
 
 from chatbot.domain import Session, Turn
@@ -11,7 +11,8 @@ from chatbot.history.connection import Client, deadline
 from chatbot.leases.records import LEASE_SECONDS, busy, read, written
 
 Expression = Mapping[str, Any]
-_EXPIRED: Expression = {"$lte": [{"$ifNull": ["$expires_at", "$$NOW"]}, "$$NOW"]}
+_EXPIRED: Expression = {"$lte": ["$expires_at", "$$NOW"]}
+_HOLDER: Expression = {"turn_id": 1, "turn": 1, "expired": _EXPIRED}
 
 
 class MongoLeases:
@@ -25,40 +26,30 @@ class MongoLeases:
         collection: str,
         seconds: float = LEASE_SECONDS,
     ) -> None:
-        self._leases = client[database][f"{collection}_leases"]
+        # Whatever MONGODB_URI says: who holds a session is not asked of a server that lags.
+        kept = client.get_database(
+            database,
+            read_preference=ReadPreference.PRIMARY,
+            write_concern=WriteConcern("majority"),
+        )
+        self._leases = kept[f"{collection}_leases"]
         self._until: Expression = {"$add": ["$$NOW", int(seconds * 1000)]}
 
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
         """See `SessionLeases.claim`."""
-        free: Expression = {"$or": [_EXPIRED, {"$eq": ["$turn_id", turn.id]}]}
-        mine = {
-            "user_id": {"$literal": session.user_id},
-            "session_id": {"$literal": session.session_id},
-            "turn_id": {"$literal": turn.id},
-            "turn": {"$literal": written(turn)},
-            "expires_at": self._until,
-            "left": {"$cond": [{"$eq": ["$turn_id", turn.id]}, "$left", "$turn"]},
-        }
-        change = [
-            {
-                "$set": {
-                    name: {"$cond": [free, value, f"${name}"]} for name, value in mine.items()
-                }
-            }
-        ]
         async with deadline():
-            kept = await self._upsert(session, change)
-        if kept.get("turn_id") != turn.id:
-            raise busy()
-        return read(kept["left"]) if kept.get("left") else None
-
-    async def renew(self, session: Session, turn: Turn) -> bool:
-        """See `SessionLeases.renew`."""
-        where = {"_id": session.key, "turn_id": turn.id}
-        change = {"turn": {"$literal": written(turn)}, "expires_at": self._until}
-        async with deadline():
-            result = await self._leases.update_one(where, [{"$set": change}])
-        return result.matched_count > 0
+            while not await self._hold(session, turn):
+                holder = await self._leases.find_one({"_id": session.key}, _HOLDER)
+                if holder is None or holder["turn_id"] == turn.id:
+                    continue  # it went, or came, just now
+                if not holder["expired"]:
+                    raise busy()
+                if (left := read(holder["turn"])) is not None:
+                    return left
+                await self._leases.delete_one(
+                    {"_id": session.key, "turn_id": holder["turn_id"]}
+                )
+        return None
 
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`."""
@@ -67,36 +58,32 @@ class MongoLeases:
 
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
-        where = {"_id": session.key, "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
+        where = {"_id": session.key, "$expr": {"$not": _EXPIRED}}
         async with deadline():
-            kept = await self._leases.find_one(where)
-        return read(kept["turn"]) if kept else None
+            found = await self._leases.find_one(where)
+        return read(found["turn"]) if found else None
 
     async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
         """See `SessionLeases.abandoned`."""
         async with deadline():
             found = await self._leases.find({"$expr": _EXPIRED}).to_list(limit)
         return [
-            (
-                Session(user_id=kept["user_id"], session_id=kept["session_id"]),
-                read(kept["turn"]),
-            )
+            (Session(user_id=kept["user_id"], session_id=kept["session_id"]), turn)
             for kept in found
+            if (turn := read(kept["turn"])) is not None
         ]
 
-    async def _upsert(
-        self, session: Session, change: Sequence[Mapping[str, Any]]
-    ) -> Mapping[str, Any]:
-        async def once() -> Mapping[str, Any]:
-            found = await self._leases.find_one_and_update(
-                {"_id": session.key},
-                change,
-                upsert=True,
-                return_document=ReturnDocument.AFTER,
-            )
-            return found or {}
-
+    async def _hold(self, session: Session, turn: Turn) -> bool:
+        """Write the lease where there is none or the turn's own; tell whether it has it."""
+        where = {"_id": session.key, "turn_id": turn.id}
+        lease = {
+            "user_id": {"$literal": session.user_id},
+            "session_id": {"$literal": session.session_id},
+            "turn": {"$literal": written(turn)},
+            "expires_at": self._until,
+        }
         try:
-            return await once()
-        except DuplicateKeyError:  # two first claims of a session at once
-            return await once()
+            await self._leases.update_one(where, [{"$set": lease}], upsert=True)
+        except DuplicateKeyError:
+            return False
+        return True

@@ -1,46 +1,44 @@
 """A turn in progress, in the form that the stores of leases keep."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from chatbot.domain import Turn
 from chatbot.errors import BusyError
+from chatbot.history.entries import clean_text, read_record, write_record
 
 LEASE_SECONDS = 5.0
-SHOWN = (
-    "intent",
-    "reason",
-    "query",
-    "assistants",
-    "citations",
-    "model",
-    "replaces",
-    "thread_id",
-    "trace_id",
-)
 
 
 def written(turn: Turn) -> str:
-    """Return the turn as JSON, without the parts that only a finished turn needs."""
-    record = {name: turn.record[name] for name in SHOWN if name in turn.record}
-    started_at = turn.started_at.astimezone(UTC).isoformat()
-    kept = {"id": turn.id, "question": turn.question, "answer": turn.answer}
-    return json.dumps({**kept, "started_at": started_at, "record": record})
+    """Return the turn as text, with all that is known of it so far."""
+    fields = {
+        "id": turn.id,
+        "question": turn.question,
+        "answer": turn.answer,
+        "started_at": turn.started_at.astimezone(UTC).isoformat(),
+        "record": write_record(turn.record),
+    }
+    return clean_text(json.dumps(fields, ensure_ascii=False))
 
 
-def read(text: str) -> Turn:
-    """Return the turn, as one that was stopped: nobody may finish it any more."""
-    kept: Mapping[str, Any] = json.loads(text)
-    return Turn(
-        id=kept["id"],
-        question=kept["question"],
-        answer=kept["answer"],
-        started_at=datetime.fromisoformat(kept["started_at"]),
-        status="stopped",
-        record=kept["record"],
-    )
+def read(text: str) -> Turn | None:
+    """Return the turn, as one that was stopped: nobody may finish it any more.
+
+    Of a text that is no turn nothing can be kept.
+    """
+    try:
+        kept = json.loads(text)
+        return Turn(
+            id=kept["id"],
+            question=kept["question"],
+            answer=kept["answer"],
+            started_at=datetime.fromisoformat(kept["started_at"]),
+            status="stopped",
+            record=read_record(kept["record"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def busy() -> BusyError:

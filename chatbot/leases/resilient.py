@@ -33,23 +33,20 @@ class ResilientLeases:
 
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
         """See `SessionLeases.claim`."""
-        left_here = await self._local.claim(session, turn)
+        if (left := await self._local.claim(session, turn)) is not None:
+            return left
         try:
-            left = await self._ask(lambda: self._primary.claim(session, turn), None)
+            return await self._ask(lambda: self._primary.claim(session, turn), None)
         except BusyError:
             await self._local.release(session, turn.id)
             raise
-        return left or left_here
-
-    async def renew(self, session: Session, turn: Turn) -> bool:
-        """See `SessionLeases.renew`. Takes what it does not hold and nobody else has."""
-        held = await _held(self._local, session, turn)
-        return await self._ask(lambda: _held(self._primary, session, turn), held) and held
 
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`. What cannot be released expires."""
-        await self._local.release(session, turn_id)
-        await self._ask(lambda: self._primary.release(session, turn_id), None)
+        try:
+            await self._local.release(session, turn_id)
+        finally:
+            await self._ask(lambda: self._primary.release(session, turn_id), None)
 
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
@@ -75,14 +72,3 @@ class ResilientLeases:
                 raise
             self._failed(error)
             return otherwise
-
-
-async def _held(leases: SessionLeases, session: Session, turn: Turn) -> bool:
-    """Renew the lease, or take it if nobody has it; tell whether the turn holds it now."""
-    if await leases.renew(session, turn):
-        return True
-    try:
-        await leases.claim(session, turn)
-    except BusyError:
-        return False
-    return await leases.renew(session, turn)

@@ -45,16 +45,23 @@ class Sweeper:
 
         A turn that was saved after all stays as it is: saving it again changes nothing.
         """
-        left = await self._leases.abandoned(BATCH)
-        for session, turn in left:
-            await self._history.save(session, turn)
-            await self._leases.release(session, turn.id)
-        return len(left)
+        swept = 0
+        for session, turn in await self._leases.abandoned(BATCH):
+            try:
+                await self._history.save(session, turn)
+                await self._leases.release(session, turn.id)
+            except ChatbotError as error:  # it may concern this session alone
+                logger.debug("turn %s cannot be kept yet: %s", turn.id, error.message)
+            else:
+                swept += 1
+        return swept
 
     async def _sweep_on(self) -> None:
         while not self._stopping.is_set():
             try:
                 await self.sweep()
             except ChatbotError as error:
-                logger.debug("abandoned turns could not be kept yet: %s", error.message)
+                logger.debug("abandoned turns cannot be looked for: %s", error.message)
+            except Exception:  # the sweep is the outermost layer and must go on
+                logger.exception("abandoned turns were not kept")
             await pause(self._stopping, SWEEP_SECONDS)

@@ -114,9 +114,12 @@ async def test_a_turn_is_kept_at_the_end(history: SessionStore, seconds: list[fl
         pytest.param("complete", "stopped", ("whole", "half"), False, id="complete, stopped"),
         pytest.param("stopped", "failed", ("half", ""), False, id="stopped, failed"),
         pytest.param("failed", "stopped", ("", "half"), False, id="failed, stopped"),
+        pytest.param("stopped", "stopped", ("ha", "half"), True, id="stopped, with more words"),
+        pytest.param("stopped", "failed", ("", "half"), True, id="stopped, failed with more"),
+        pytest.param("stopped", "stopped", ("half", "ha"), False, id="stopped, with fewer"),
     ],
 )
-async def test_saving_again_replaces_only_an_unfinished_turn_by_a_complete_one(
+async def test_saving_again_replaces_only_an_unfinished_turn_by_more_of_it(
     history: SessionStore,
     first: TurnStatus,
     second: TurnStatus,

@@ -116,11 +116,11 @@ async def test_only_one_of_many_gets_it(leases: SessionLeases) -> None:
 async def test_a_running_answer_is_shown(leases: SessionLeases) -> None:
     assert await leases.running(ANN) is None
     await leases.claim(ANN, turn("one"))
-    assert await leases.renew(ANN, turn("one", "湖水清澈 $x"))
+    assert await leases.claim(ANN, turn("one", "湖水清澈 $x")) is None
     shown = await leases.running(ANN)
     assert shown is not None
     assert (shown.id, shown.answer, shown.question) == ("one", "湖水清澈 $x", "one? $question")
-    assert shown.intent == "general_chat"
+    assert shown.record == turn("one").record
     assert await leases.running(BOB) is None
 
 
@@ -128,21 +128,36 @@ async def test_a_dead_holder_frees_the_session_and_leaves_its_text(
     leases: SessionLeases,
 ) -> None:
     await leases.claim(ANN, turn("dead"))
-    await leases.renew(ANN, turn("dead", "so far"))
+    await leases.claim(ANN, turn("dead", "so far"))
     await expire()
     assert await leases.running(ANN) is None
-    left = await leases.claim(ANN, turn("next"))
-    assert left is not None
-    assert (left.id, left.answer, left.status) == ("dead", "so far", "stopped")
-    assert not await leases.renew(ANN, turn("dead", "too late"))
-    assert await leases.renew(ANN, turn("next"))
+    for _ in range(2):  # until it was kept, whoever asks is told
+        left = await leases.claim(ANN, turn("next"))
+        assert left is not None
+        assert (left.id, left.answer, left.status) == ("dead", "so far", "stopped")
+        assert left.record == turn("dead").record
+    await leases.release(ANN, "dead")
+    assert await leases.claim(ANN, turn("next")) is None
+    with pytest.raises(BusyError):
+        await leases.claim(ANN, turn("dead", "too late"))
+    assert await leases.claim(ANN, turn("next")) is None
+
+
+async def test_a_holder_that_was_only_late_goes_on(leases: SessionLeases) -> None:
+    await leases.claim(ANN, turn("late"))
+    await expire()
+    assert await leases.claim(ANN, turn("late", "more")) is None
+    with pytest.raises(BusyError):
+        await leases.claim(ANN, turn("next"))
+    await leases.release(ANN, "late")  # by a sweep that had found it before
+    assert await leases.claim(ANN, turn("late", "and more")) is None
 
 
 async def test_a_renewed_lease_does_not_expire(leases: SessionLeases) -> None:
     await leases.claim(ANN, turn("one"))
     for _ in range(4):
         await asyncio.sleep(SECONDS / 2)
-        assert await leases.renew(ANN, turn("one"))
+        assert await leases.claim(ANN, turn("one")) is None
     with pytest.raises(BusyError):
         await leases.claim(ANN, turn("two"))
 
@@ -154,7 +169,7 @@ async def test_what_the_dead_left_is_swept_up(leases: SessionLeases) -> None:
     sweeper = Sweeper(history, leases)
     assert await sweeper.sweep() == 0
     await expire()
-    await leases.renew(BOB, turn("alive"))
+    await leases.claim(BOB, turn("alive"))
     assert await sweeper.sweep() == 1
     [kept] = (await history.load(ANN, limit=5)).turns
     assert (kept.status, kept.answer) == ("stopped", "half an answer")
@@ -183,7 +198,7 @@ async def test_a_session_stays_with_its_turn_when_mongodb(
         away[0] = not away_first
         with pytest.raises(BusyError):
             await both.claim(ANN, turn("two"))
-        assert await both.renew(ANN, turn("one"))
+        assert await both.claim(ANN, turn("one")) is None
         with pytest.raises(BusyError):
             await both.claim(ANN, turn("two"))
         await both.release(ANN, "one")
@@ -200,7 +215,7 @@ async def test_a_failure_is_told(tmp_path: Path) -> None:
             server.pause()
             await both.claim(ANN, turn("one"))
             assert len(told) == 1
-            assert await both.renew(ANN, turn("one"))
+            assert await both.claim(ANN, turn("one")) is None
             server.resume()
 
 
