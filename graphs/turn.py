@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import EventType
+from chatbot.images.image import ADDRESS
 from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -216,6 +217,7 @@ class LiveTurn:
             "original_query": self.question,
             "enhanced_query": self.record.get("query", self.question),
             "assistants": self.record.get("assistants", []),
+            "images": [f"{ADDRESS}{name}" for name in self.record.get("images", [])],
             "degraded": list(self.record["degraded"]),
         }
 
