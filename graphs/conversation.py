@@ -1,11 +1,12 @@
 """The chatbot as Python uses it: one turn in, typed events out."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -20,12 +21,12 @@ from chatbot.domain import (
 from chatbot.events import Event, error_data
 from chatbot.ports import Ports
 from chatbot.settings import Settings
+from chatbot.tasks import end
 from graphs.chat import ChatGraph, build_graph
-from graphs.keeping import as_known, keep
-from graphs.opening import HOLDER
+from graphs.keeping import SAVE_SECONDS, as_known, keep
+from graphs.listening import LISTENER, Listener
 from graphs.sessions import Sessions
-from graphs.state import Context
-from graphs.turn import LiveTurn
+from graphs.state import ChatInput, Context
 
 
 class Choices(TypedDict, total=False):
@@ -213,26 +214,25 @@ class Chatbot(Sessions):
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices
     ) -> AsyncGenerator[Event, None]:
-        holder: list[LiveTurn] = []
+        listener = Listener()
         config: RunnableConfig = {
             "run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4(),
-            "configurable": {HOLDER: holder},
+            "configurable": {LISTENER: listener},
         }
-        stream = self.graph.astream(
-            {"messages": [HumanMessage(question)]},
-            config,
-            context=Context(**choices),
-            stream_mode="custom",
-        )
+        messages: ChatInput = {"messages": [HumanMessage(question)]}
+        running = self.graph.ainvoke(messages, config, context=Context(**choices))
+        run = asyncio.create_task(running, name="turn")
         try:
-            async with aclosing(cast("AsyncGenerator[Event, None]", stream)) as events:
+            async with aclosing(listener.events(run)) as events:
                 async for event in events:
                     yield event
         finally:
+            run.cancel()  # a step that is cancelled keeps the turn first
+            await asyncio.wait({run}, timeout=SAVE_SECONDS)
+            await end(run)
             # Left between two steps, no step was there to be cancelled and keep the turn.
-            for turn in holder:
-                if not turn.settled:
-                    await keep(self._ports, turn, "stopped")
+            if (turn := listener.turn) is not None and not turn.settled:
+                await keep(self._ports, turn, "stopped")
 
 
 @asynccontextmanager

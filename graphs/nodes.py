@@ -18,7 +18,8 @@ from graphs.answering import Request, say_notice, stream_answer
 from graphs.fitting import Task
 from graphs.intake import choices_of
 from graphs.keeping import as_known, dismiss, keep, log_turn, running
-from graphs.opening import HOLDER, begin, open_turn
+from graphs.listening import listener_of
+from graphs.opening import begin, open_turn
 from graphs.prefetching import Prefetch
 from graphs.responding import alone
 from graphs.router import chosen, decide, rewrite
@@ -35,11 +36,13 @@ async def load_history(
     state: ChatState, runtime: Runtime[Context], config: RunnableConfig, *, ports: Ports
 ) -> ChatUpdate:
     """Check what the run was given, begin the turn, and load what was said before."""
+    listener = listener_of(config)
+    emit = runtime.stream_writer if listener is None else listener.emit
     turn = None
     try:
-        turn = begin(state, runtime, ports)
-        if (holder := config.get("configurable", {}).get(HOLDER)) is not None:
-            holder.append(turn)
+        turn = begin(state, runtime, ports, emit=emit)
+        if listener is not None:
+            listener.turn = turn
         with turn.timed("load_history"):
             return await turn.before_deadline(open_turn(turn, state, runtime, config, ports))
     except asyncio.CancelledError:
@@ -52,8 +55,8 @@ async def load_history(
             await dismiss(turn)
             turn.send_metadata()
         else:
-            runtime.stream_writer({"type": "metadata", "data": {"turn_id": None}})
-        runtime.stream_writer({"type": "error", "data": error_data(known)})
+            emit({"type": "metadata", "data": {"turn_id": None}})
+        emit({"type": "error", "data": error_data(known)})
         ports.statistics.count_refused(known)
         raise known from error
 

@@ -19,15 +19,13 @@ from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
 from graphs.summing import since_summary
 from graphs.tracing import describe_trace
-from graphs.turn import LiveTurn
+from graphs.turn import Emit, LiveTurn
 
 # Set by whoever runs the graph from a checkpoint: what came after it no longer counts.
 FROM_CHECKPOINT = "from_checkpoint"
-# A list that takes the turn, for whoever may leave its stream between two steps.
-HOLDER = "turn_holder"
 
 
-def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn:
+def begin(state: ChatState, runtime: Runtime[Context], ports: Ports, *, emit: Emit) -> LiveTurn:
     """Return the turn that this run is; its id is the run's.
 
     Raises:
@@ -40,7 +38,7 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports) -> LiveTurn
         session=session_of(runtime, ports.default_session_id),
         turn_id=turn_id,
         question=question_of(state.messages, turn_id),
-        emit=runtime.stream_writer,
+        emit=emit,
         deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
     )
     session = turn.session
