@@ -1,232 +1,113 @@
 """What a chunk of a model's answer costs, and whether many streams slow each other.
 
-    python -m benchmarks.chunks
+    python -m benchmarks.chunks [part of a client's name ...]
 
-A server in a process of its own sends answers token by token, one socket read each; the last
-columns are about 8 tokens at once, and about 50 tokens of 20 ms each. The same run measures
-aiohttp without any model library, the OpenAI SDK, LangChain's ChatOpenAI, and our model on its
-own and in its pool: the ratios count, the absolute figures belong to the machine.
+A server in a process of its own sends answers token by token: each is written and drained by
+itself, so that it is one read of the client, and counted as such. Costs are the CPU time of
+this process alone, and the difference between a long answer and a short one, so what a turn
+costs once is not in them. All clients take turns in every round, and the quietest round counts.
+"Bursts" are tokens that come together: what is saved there comes on top. 200 streams at once
+are of 50 tokens a second each. The ratios count, absolute figures belong to the machine.
 """
 
 import asyncio
-import json
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 
-import aiohttp
+from benchmarks.clients import CLIENTS, Stream
+from benchmarks.model_server import Pace, served
 
-from chatbot.models.endpoints import Endpoint, ModelChoice
-from chatbot.settings import Settings
-
-TOKENS = 1000
+SHORT, LONG = 20, 420
+SINGLE, BURST = 0.002, 8
+ROUNDS = 7
 STREAMS = 200
-STREAM_TOKENS = 50
-STREAM_DELAY = 0.02
-ROUNDS = 5
+CROWD = Pace(tokens=50, gap=0.02)
+REFERENCE = "ChatOpenAI.astream"
+TARGET = 150 / 385  # of the reference: the two as once measured on one machine
 
 
-@dataclass(frozen=True, kw_only=True)
-class Opened:
-    """A client, ready to stream, and what closes it."""
-
-    stream: Callable[[str], AsyncIterator[object]]
-    close: Callable[[], Awaitable[object]]
-
-
-async def serve() -> None:
-    """Answer `tokens,delay,batch` (the model's name) with so many frames."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-                body = json.loads(await reader.readexactly(length))
-                await _answer(writer, *(float(part) for part in body["model"].split(",")))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, backlog=1024)
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
-    async with server:
-        await server.serve_forever()
+async def consume(stream: Stream, pace: Pace) -> tuple[int, float]:
+    """Return how many pieces came, and the CPU time of this process in microseconds."""
+    started = time.process_time()
+    pieces = 0
+    async for _ in stream(str(pace)):
+        pieces += 1
+    return pieces, (time.process_time() - started) * 1e6
 
 
-async def _answer(
-    writer: asyncio.StreamWriter, tokens: float, delay: float, batch: float
-) -> None:
-    writer.write(
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-        b"Transfer-Encoding: chunked\r\n\r\n"
-    )
-    frame = _frame({"content": "token "}, None)
-    for number in range(int(tokens)):
-        if number % batch == 0:
-            await asyncio.sleep(delay)
-        writer.write(b"%x\r\n%s\r\n" % (len(frame), frame))
-    last = _frame({}, "stop") + b"data: [DONE]\n\n"
-    writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(last), last))
-    await writer.drain()
-
-
-def _frame(delta: Mapping[str, str], finish: str | None) -> bytes:
-    data = {
-        "id": "chatcmpl-00000000000000000000000000000000",
-        "object": "chat.completion.chunk",
-        "created": 1790000000,
-        "model": "benchmark",
-        "system_fingerprint": None,
-        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
-    }
-    return f"data: {json.dumps(data)}\n\n".encode()
-
-
-def open_bare(url: str) -> Opened:
-    """Open aiohttp with a line reader and json, the least there can be."""
-    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-
-    async def stream(model: str) -> AsyncIterator[object]:
-        body = {"model": model, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
-        async with session.post(f"{url}/chat/completions", json=body) as response:
-            async for line in response.content:
-                if line.startswith(b"data: {"):
-                    yield json.loads(line[6:])["choices"][0]["delta"].get("content")
-
-    return Opened(stream=stream, close=session.close)
-
-
-def open_sdk(url: str) -> Opened:
-    """Open the OpenAI SDK."""
-    import openai  # noqa: PLC0415 - only one of several clients
-
-    client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
-
-    async def stream(model: str) -> AsyncIterator[object]:
-        async for chunk in await client.chat.completions.create(
-            model=model, stream=True, messages=[{"role": "user", "content": "hi"}]
-        ):
-            yield chunk.choices[0].delta.content
-
-    return Opened(stream=stream, close=client.close)
-
-
-def open_chat_openai(url: str) -> Opened:
-    """Open LangChain's model as it is."""
-    from langchain_openai import ChatOpenAI  # noqa: PLC0415 - only one of several clients
-
-    models: dict[str, ChatOpenAI] = {}
-
-    def stream(model: str) -> AsyncIterator[object]:
-        if model not in models:
-            models[model] = ChatOpenAI(model=model, base_url=url, api_key="none")
-        return models[model].astream("hi")
-
-    return Opened(stream=stream, close=lambda: asyncio.sleep(0))
-
-
-def open_ours(url: str, *, pool: bool) -> Opened:
-    """Open our model, in its pool or alone."""
-    from chatbot.models.building import build  # noqa: PLC0415 - only one of several clients
-    from chatbot.models.openai_compatible import OpenAICompatibleModel  # noqa: PLC0415 - same
-    from chatbot.models.streamed_model import StreamedModel  # noqa: PLC0415 - same
-
-    models: dict[str, StreamedModel] = {}
-
-    def stream(model: str) -> AsyncIterator[object]:
-        if model not in models:
-            endpoint = Endpoint(provider="openai", model=model, base_url=url)
-            models[model] = (
-                build(ModelChoice(endpoints=[endpoint]), Settings())
-                if pool
-                else OpenAICompatibleModel(model=model, base_url=url)
-            )
-        return models[model].astream("hi")
-
-    async def close() -> None:
-        for model in models.values():
-            await model.aclose()
-
-    return Opened(stream=stream, close=close)
-
-
-CLIENTS: Mapping[str, Callable[[str], Opened]] = {
-    "aiohttp and json alone": open_bare,
-    "OpenAI SDK": open_sdk,
-    "ChatOpenAI.astream": open_chat_openai,
-    "ours alone, astream": lambda url: open_ours(url, pool=False),
-    "ours in the pool, astream": lambda url: open_ours(url, pool=True),
-}
-
-
-async def cost(opened: Opened, tokens: int, delay: float, batch: int) -> float:
-    """Return the CPU time of one token in microseconds, of the quietest of some rounds."""
-    model = f"{tokens},{delay},{batch}"
-    async for _ in opened.stream(f"20,{delay},{batch}"):
-        pass
-    async for _ in opened.stream(model):
-        pass
-    times = []
+async def costs(
+    streams: Mapping[str, Stream], gap: float, burst: int
+) -> dict[str, tuple[float, int]]:
+    """Return for each client the cost of a token, and the pieces of a long answer."""
+    times = {name: ([float("inf")], [float("inf")]) for name in streams}
+    pieces = dict.fromkeys(streams, 0)
+    for stream in streams.values():
+        await consume(stream, Pace(tokens=LONG, gap=gap, burst=burst))
     for _ in range(ROUNDS):
-        started = time.process_time()
-        async for _ in opened.stream(model):
-            pass
-        times.append((time.process_time() - started) / tokens * 1e6)
-    return min(times)
+        for name, stream in streams.items():
+            _, short = await consume(stream, Pace(tokens=SHORT, gap=gap, burst=burst))
+            count, long = await consume(stream, Pace(tokens=LONG, gap=gap, burst=burst))
+            times[name][0].append(short)
+            times[name][1].append(long)
+            pieces[name] = max(pieces[name], count)
+    return {
+        name: ((min(long) - min(short)) / (LONG - SHORT), pieces[name])
+        for name, (short, long) in times.items()
+    }
 
 
-async def crowd(opened: Opened, streams: int) -> float:
-    """Return how long an answer takes among so many, in milliseconds: 19 of 20 are faster."""
-    model = f"{STREAM_TOKENS},{STREAM_DELAY},1"
+async def crowd(stream: Stream, streams: int) -> list[float]:
+    """Return how long each of so many answers at once took, in milliseconds, sorted."""
 
     async def one() -> float:
         started = time.perf_counter()
-        async for _ in opened.stream(model):
-            pass
+        await consume(stream, CROWD)
         return (time.perf_counter() - started) * 1000
 
-    await one()
-    times = sorted(await asyncio.gather(*(one() for _ in range(streams))))
-    return times[int(0.95 * len(times))]
+    return sorted(await asyncio.gather(*(one() for _ in range(streams))))
 
 
-async def measure(url: str) -> None:
-    """Print a row of figures for each client."""
-    _print("client", "µs a token", "ratio", "µs, 8 at once", "ms alone", "ms of 200 at once")
-    least = 0.0
-    for name, open_client in CLIENTS.items():
-        opened = open_client(url)
-        single = await cost(opened, TOKENS, 0.001, 1)
-        together = await cost(opened, TOKENS, 0.004, 8)
-        alone = await crowd(opened, 1)
-        crowded = await crowd(opened, STREAMS)
-        await opened.close()
-        least = least or single
-        figures = (single, single / least, together, alone, crowded)
-        _print(name, *(f"{figure:.1f}" for figure in figures))
+async def measure(url: str, wanted: list[str]) -> None:
+    """Print a table for single tokens, one for bursts, and one for the crowd."""
+    async with AsyncExitStack() as stack:
+        streams = {
+            name: await stack.enter_async_context(opened(url))
+            for name, opened in CLIENTS.items()
+            if not wanted or any(part in name for part in wanted)
+        }
+        single = await costs(streams, SINGLE, 1)
+        reference = single[REFERENCE][0] if REFERENCE in single else float("nan")
+        _print(f"{LONG} tokens, one a read", "pieces", "µs a token", "of ChatOpenAI")
+        for name, (cost, pieces) in single.items():
+            _print(name, str(pieces), f"{cost:.0f}", f"{cost / reference:.2f}")
+        _print("target: from the socket to our event", "", "150", f"{TARGET:.2f}")
+        together = await costs(streams, SINGLE * BURST, BURST)
+        _print(f"\n{LONG} tokens, {BURST} a burst", "pieces", "µs a token", "saved")
+        for name, (cost, pieces) in together.items():
+            saved = 1 - cost / single[name][0]
+            _print(name, str(pieces), f"{cost:.0f}", f"{saved:.0%}")
+        _print("\nms for 50 tokens at 50 a second", "alone", f"{STREAMS} at once", "slowest")
+        for name, stream in streams.items():
+            await crowd(stream, 1)
+            alone = (await crowd(stream, 1))[0]
+            crowded = await crowd(stream, STREAMS)
+            median = crowded[len(crowded) // 2]
+            _print(name, f"{alone:.0f}", f"{median:.0f}", f"{crowded[-1]:.0f}")
 
 
 def _print(*cells: str) -> None:
     first, *others = cells
-    sys.stdout.write(f"{first:28}{''.join(f'{cell:>18}' for cell in others)}\n")
+    width = 38 + first.count("\n")
+    sys.stdout.write(f"{first:{width}}{''.join(f'{cell:>16}' for cell in others)}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Start the server and print the table."""
-    if sys.argv[1:] == ["serve"]:
-        asyncio.run(serve())
-        return
-    command = [sys.executable, "-m", "benchmarks.chunks", "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - ourselves
-        assert server.stdout is not None  # noqa: S101 - it is a pipe
-        port = server.stdout.readline().strip()
-        try:
-            asyncio.run(measure(f"http://127.0.0.1:{port}/v1"))
-        finally:
-            server.terminate()
+    """Start the server and print the tables."""
+    with served() as url:
+        asyncio.run(measure(f"{url}/v1", sys.argv[1:]))
 
 
 if __name__ == "__main__":
