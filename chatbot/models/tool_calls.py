@@ -1,13 +1,15 @@
 """Reads tool calls, in whatever form a model writes them, whole or while they stream."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from chatbot.models.written_calls import decode_arguments, written_calls
+from chatbot.messages import text_of
+from chatbot.models.call_arguments import decode_arguments
+from chatbot.models.written_calls import WrittenCalls
 
 LONGEST_WATCHED = 20_000  # characters of arguments that are read while they come
 
@@ -45,22 +47,28 @@ def parse_tool_calls(message: AIMessage, names: Collection[str]) -> list[ToolCal
         calls = [*message.tool_calls, *message.invalid_tool_calls]
         found = [_call(call["name"], call["args"], call["id"]) for call in calls]
     named = [call for call in found if call.name]
-    return named or _calls_in(str(message.text), names)
+    if named:
+        return named
+    written = WrittenCalls(names)
+    written.feed(str(message.text))
+    written.end()
+    return _written(written)
 
 
 class ToolCallReader:
-    """Reads the calls of a stream: the first one's name and arguments as soon as they close."""
+    """Reads the calls of a stream: the first one's name and arguments as soon as they close.
+
+    Calls of one of `names` may be written in the text, see `WrittenCalls`.
+    """
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
         self._calls: dict[int | str | None, _Growing] = {}
+        self._written = WrittenCalls(names)
         self.finish_reason: str | None = None
-        self.text = ""
 
-    def feed(self, chunk: AIMessageChunk) -> None:
-        """Take the next chunk of the stream."""
-        if isinstance(chunk.content, str):
-            self.text += chunk.content
+    def feed(self, chunk: AIMessageChunk) -> str:
+        """Take the next chunk of the stream and return what of its text can be shown now."""
         for fragment in chunk.tool_call_chunks:
             call = self._calls.setdefault(fragment["index"], _Growing())
             call.name += fragment["name"] or ""
@@ -68,6 +76,11 @@ class ToolCallReader:
             call.add(fragment["args"] or "")
         reason = chunk.response_metadata.get("finish_reason")
         self.finish_reason = reason or self.finish_reason
+        return self._written.feed(text_of(chunk.content))
+
+    def end(self) -> str:
+        """Return the text that was held back and is no call; the stream ends here."""
+        return self._written.end()
 
     @property
     def name(self) -> str | None:
@@ -84,8 +97,9 @@ class ToolCallReader:
         """Return the calls of a stream that has ended. See `parse_tool_calls`."""
         if self.finish_reason == "length":
             return []
+        self.end()
         found = [_call(call.name, call.arguments, call.id) for call in self._calls.values()]
-        return [call for call in found if call.name] or _calls_in(self.text, self._names)
+        return [call for call in found if call.name] or _written(self._written)
 
     @property
     def _first(self) -> "_Growing | None":
@@ -146,9 +160,8 @@ def _call(name: str | None, arguments: object, call_id: str | None) -> ToolCall:
     )
 
 
-def _calls_in(text: str, names: Collection[str]) -> list[ToolCall]:
-    calls: Sequence[tuple[str, object]] = written_calls(text, names)
+def _written(found: WrittenCalls) -> list[ToolCall]:
     return [
         _call(name, arguments, f"call_{number}")
-        for number, (name, arguments) in enumerate(calls, 1)
+        for number, (name, arguments) in enumerate(found.calls, 1)
     ]
