@@ -1,7 +1,7 @@
 """The nouns that the graph and the adapters share."""
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -139,6 +139,15 @@ class Assistant:
     id: str
     name: str
     description: str = ""
+
+
+def permitted(
+    assistants: Sequence[Assistant], names: Collection[str] | None
+) -> Sequence[Assistant]:
+    """Return those assistants that have one of the names, or all where nothing is named."""
+    if names is None:
+        return assistants
+    return [each for each in assistants if each.name in names or each.id in names]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,12 +19,13 @@ from chatbot.domain import (
     SourceFile,
     Turn,
 )
+from chatbot.images.image import Image
+from chatbot.images.policy import ImagePolicy
 from chatbot.leases.queues import SessionQueues
 from chatbot.models.context_window import ContextWindow
-from chatbot.models.image_store import ImageStore
-from chatbot.models.images import ImagePolicy
 from chatbot.prompts import Prompts
 from chatbot.statistics import Statistics
+from chatbot.tools.tool_servers import ToolServers
 from chatbot.tools.toolbox import Toolbox
 
 
@@ -79,7 +80,27 @@ class ChatHistory(Protocol):
         ...
 
 
-class SessionStore(ChatHistory, Protocol):
+class ImageStore(Protocol):
+    """The images of questions and answers. They go with their session, whatever ends it."""
+
+    async def keep_image(self, session: Session, image: Image) -> None:
+        """Keep an image with a session. Keeping it again changes nothing.
+
+        Raises:
+            HistoryError: Neither the store nor its fallback could be written.
+        """
+        ...
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        """Return an image of any session of the user, or nothing.
+
+        Raises:
+            HistoryError: It could not be looked for, or not everywhere.
+        """
+        ...
+
+
+class SessionStore(ChatHistory, ImageStore, Protocol):
     """The conversations as people keep them: paged, named, searched, taken along.
 
     Every method raises `HistoryError` if neither the store nor its fallback can do it.
@@ -191,10 +212,12 @@ class KnowledgeBase(Protocol):
         """
         ...
 
-    async def document(self, document_id: str) -> SourceFile | None:
-        """Return the file behind a citation, or nothing if none of the assistants has it.
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
+        """Return the file behind a citation, or nothing if none of these assistants has it.
 
-        The id may come from anybody: what is not a document of an assistant is not given.
+        The id may come from anybody: what is not a document of theirs is not given.
 
         Raises:
             KnowledgeBaseError: The file could not be read.
@@ -241,10 +264,11 @@ class Ports:
     """All that the graph is built on.
 
     `model` is any LangChain chat model that takes tools; it routes, rewrites and answers.
-    `toolbox` holds what it may call while it answers. Without `leases` two turns of one session
-    may run at once. With a `respondent` an assistant that is asked alone answers by itself.
-    `window` is what the model can read at once; without it the history is cut by characters.
-    `images` keeps those that the model makes.
+    `toolbox` holds what it may call while it answers; `tool_servers`, where there are any, hold
+    the same and more. Without `leases` two turns of one session may run at once. With a
+    `respondent` an assistant that is asked alone answers by itself. `window` is what the model
+    can read at once; without it the history is cut by characters. `images` keeps those that
+    the model makes.
     """
 
     history: ChatHistory
@@ -254,6 +278,7 @@ class Ports:
     respondent: Respondent | None = None
     prompts: Prompts = field(default_factory=Prompts.load)
     toolbox: Toolbox = field(default_factory=Toolbox)
+    tool_servers: ToolServers | None = None
     window: ContextWindow | None = None
     images: ImageStore | None = None
     image_policy: ImagePolicy = field(default_factory=ImagePolicy)

@@ -2,13 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
@@ -18,20 +17,30 @@ from chatbot.domain import (
     Intent,
     SourceFile,
 )
+from chatbot.domain import permitted as those_permitted
 from chatbot.events import Event, error_data
+from chatbot.images.image import Image, is_name
+from chatbot.images.policy import ImagePolicy
 from chatbot.ports import Ports
 from chatbot.settings import Settings
 from chatbot.tasks import end
 from graphs.chat import ChatGraph, build_graph
+from graphs.images import addresses_of, message_of
+from graphs.intake import PERMITTED
 from graphs.keeping import SAVE_SECONDS, as_known, keep
 from graphs.listening import LISTENER, Listener
-from graphs.sessions import Sessions
+from graphs.sessions import Sessions, user_of
 from graphs.state import ChatInput, Context
 
 
 class Choices(TypedDict, total=False):
-    """What one question may choose; see `graphs.state.Context`."""
+    """What one question may choose; see `graphs.state.Context`.
 
+    `images` are files, their bytes, data URLs, https addresses, or addresses of kept images.
+    `permitted` names the only assistants that the user may ask; left out, all may be asked.
+    """
+
+    images: Sequence[str | bytes | Path] | None
     session_id: str | None
     user_id: str | None
     assistants: Sequence[str] | None
@@ -40,6 +49,7 @@ class Choices(TypedDict, total=False):
     instructions: str | None
     timezone: str | None
     replaces: str | None
+    permitted: Collection[str] | None
     response_schema: Mapping[str, Any] | None
     model_parameters: Mapping[str, Any] | None
     stop: Sequence[str] | None
@@ -124,7 +134,9 @@ class Chatbot(Sessions):
         user_id: str | None = None,
         route: Intent | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Answer a turn's question again, the last turn's by default, and yield the events.
+        """Answer a turn's question again, with its images, and yield the events.
+
+        It is the last turn by default.
 
         The turn and all after it are kept but no longer count, once there is a new answer.
 
@@ -134,6 +146,7 @@ class Chatbot(Sessions):
         turn = await self.turn(session_id, turn_id, user_id=user_id)
         events = self.stream(
             turn.question,
+            images=addresses_of(turn),
             session_id=session_id,
             user_id=user_id,
             route=route,
@@ -143,35 +156,45 @@ class Chatbot(Sessions):
             async for event in events:
                 yield event
 
-    async def edit(
+    async def edit(  # noqa: PLR0913 - what may be chosen
         self,
         session_id: str,
         turn_id: str,
         question: str,
         *,
+        images: Sequence[str | bytes | Path] | None = None,
         user_id: str | None = None,
         route: Intent | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Ask another question in the place of a turn, and yield the events.
+
+        It has the turn's images unless it is given others, or none: `[]`.
 
         Raises:
             InputError: There is no such turn.
         """
         turn = await self.turn(session_id, turn_id, user_id=user_id)
         events = self.stream(
-            question, session_id=session_id, user_id=user_id, route=route, replaces=turn.id
+            question,
+            images=addresses_of(turn) if images is None else images,
+            session_id=session_id,
+            user_id=user_id,
+            route=route,
+            replaces=turn.id,
         )
         async with aclosing(events):
             async for event in events:
                 yield event
 
-    async def assistants(self) -> Sequence[Assistant]:
-        """Return the parts of the knowledge that can be asked.
+    async def assistants(
+        self, *, permitted: Collection[str] | None = None
+    ) -> Sequence[Assistant]:
+        """Return the parts of the knowledge that can be asked, by name if any are named.
 
         Raises:
             KnowledgeBaseError: The list could not be read.
         """
-        return await self._ports.knowledge.assistants()
+        return those_permitted(await self._ports.knowledge.assistants(), permitted)
 
     async def search(
         self, query: str, *, assistants: Sequence[Assistant], limit: int = 6
@@ -183,13 +206,16 @@ class Chatbot(Sessions):
         """
         return await self._ports.knowledge.search(query, assistants=assistants, limit=limit)
 
-    async def document(self, document_id: str) -> SourceFile | None:
-        """Return the file behind a citation, or nothing if no assistant has it.
+    async def document(
+        self, document_id: str, *, permitted: Collection[str] | None = None
+    ) -> SourceFile | None:
+        """Return the file behind a citation, or nothing if no assistant that is permitted has it.
 
         Raises:
             KnowledgeBaseError: The file could not be read.
         """
-        return await self._ports.knowledge.document(document_id)
+        assistants = await self.assistants(permitted=permitted)
+        return await self._ports.knowledge.document(document_id, assistants=assistants)
 
     async def health(self) -> dict[str, str]:
         """Return, for each part that is degraded now, the reason."""
@@ -200,6 +226,10 @@ class Chatbot(Sessions):
         endpoints = self.endpoints()
         if endpoints and not any(each["state"] == "ready" for each in endpoints):
             found["model"] = "Every endpoint of the model has failed lately and rests."
+        missing = self._ports.tool_servers.missing if self._ports.tool_servers else {}
+        found["tools"] = " ".join(
+            f"The tools of {name} cannot be used: {reason}." for name, reason in missing.items()
+        )
         return {part: reason for part, reason in found.items() if reason}
 
     def endpoints(self) -> list[dict[str, Any]]:
@@ -207,9 +237,25 @@ class Chatbot(Sessions):
         states = getattr(self._ports.model, "states", None)
         return [] if states is None else [asdict(state) for state in states()]
 
-    def image(self, name: str) -> Path | None:
-        """Return the file of an image that a model made, if the name is one of ours."""
-        return None if self._ports.images is None else self._ports.images.path(name)
+    @property
+    def image_policy(self) -> ImagePolicy:
+        """Which images a question may have."""
+        return self._ports.image_policy
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether a question may have images at all: an endpoint of the model reads them."""
+        return self._ports.sees_images
+
+    async def image(self, name: str, *, user_id: str | None = None) -> Image | None:
+        """Return an image of a question or an answer of the user, while it is kept.
+
+        Raises:
+            HistoryError: It could not be looked for.
+        """
+        if self._ports.images is None or not is_name(name):
+            return None
+        return await self._ports.images.find_image(user_of(user_id), name)
 
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices
@@ -217,10 +263,13 @@ class Chatbot(Sessions):
         listener = Listener()
         config: RunnableConfig = {
             "run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4(),
-            "configurable": {LISTENER: listener},
+            "configurable": {LISTENER: listener, PERMITTED: choices.get("permitted")},
         }
-        messages: ChatInput = {"messages": [HumanMessage(question)]}
-        running = self.graph.ainvoke(messages, config, context=Context(**choices))
+        chosen: dict[str, Any] = {**choices}
+        chosen.pop("permitted", None)
+        asked = await message_of(question, chosen.pop("images", None) or (), self._ports)
+        messages: ChatInput = {"messages": [asked]}
+        running = self.graph.ainvoke(messages, config, context=Context(**chosen))
         run = asyncio.create_task(running, name="turn")
         try:
             async with aclosing(listener.events(run)) as events:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session, checked_id
@@ -18,6 +19,9 @@ from graphs.state import Context
 MOST_ASSISTANTS = 20
 LONGEST_NAME = 255
 LONGEST_INSTRUCTIONS = 20_000
+# Under this name in a run's config: names of the only assistants that the user may ask, set by
+# whoever knows the user. What a server's client puts there can only take away.
+PERMITTED = "permitted_assistants"
 PARAMETERS = (
     "frequency_penalty",
     "logit_bias",
@@ -62,13 +66,20 @@ def session_of(runtime: Runtime[Context], default_session_id: str) -> Session:
         InputError: An id is not a plain string of the checked form.
     """
     context = context_of(runtime)
-    server, execution = runtime.server_info, runtime.execution_info
-    identity = server.user.identity if server and server.user else None
-    user_id = identity or context.user_id
+    execution, user = runtime.execution_info, _signed_in(runtime)
+    user_id = context.user_id if user is None else user.identity
     session_id = context.session_id
     if session_id is None:
         session_id = (execution and execution.thread_id) or default_session_id
     return Session(session_id=session_id, user_id=ANONYMOUS if user_id is None else user_id)
+
+
+def permitted_of(runtime: Runtime[Context], config: RunnableConfig) -> frozenset[str] | None:
+    """Return the names of the only assistants that may be asked; nothing permits all."""
+    user = _signed_in(runtime)
+    configurable = config.get("configurable", {})
+    names = configurable.get(PERMITTED) if user is None else user.assistants
+    return None if names is None else frozenset(map(str, names))
 
 
 def choices_of(runtime: Runtime[Context]) -> Choices:
@@ -149,6 +160,13 @@ def clean(text: str) -> str:
         for character in text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if character in "\n\t" or unicodedata.category(character) != "Cc"
     ).strip()
+
+
+def _signed_in(runtime: Runtime[Context]) -> Any:  # noqa: ANN401 - as the server made it
+    """Return the user that a server's authentication found, if users sign in there."""
+    server = runtime.server_info
+    user = server.user if server else None
+    return user if user is not None and user.is_authenticated else None
 
 
 def _schema(value: Any) -> Mapping[str, Any] | None:  # noqa: ANN401 - unchecked until here

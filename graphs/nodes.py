@@ -6,7 +6,6 @@ from dataclasses import asdict
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from chatbot.domain import ANONYMOUS
 from chatbot.errors import HistoryError, KnowledgeBaseError, KnowledgeFailure
 from chatbot.events import error_data
 from chatbot.knowledge.ranking import mentioned, rank
@@ -14,9 +13,11 @@ from chatbot.messages import MessagePipeline, Outcome
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import current_time_tool
+from chatbot.tools.toolbox import Toolbox
 from graphs.answering import Request, say_notice, stream_answer
+from graphs.asides import whose
 from graphs.fitting import Task
-from graphs.intake import choices_of
+from graphs.intake import choices_of, permitted_of
 from graphs.keeping import as_known, dismiss, keep, log_turn, running
 from graphs.listening import listener_of
 from graphs.opening import begin, open_turn
@@ -43,6 +44,7 @@ async def load_history(
         turn = begin(state, runtime, ports, emit=emit)
         if listener is not None:
             listener.turn = turn
+        turn.permitted = permitted_of(runtime, config)
         with turn.timed("load_history"):
             return await turn.before_deadline(open_turn(turn, state, runtime, config, ports))
     except asyncio.CancelledError:
@@ -65,6 +67,8 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
     """Decide whether the question needs the knowledge base, and whom to ask."""
     turn, choices = running(state), choices_of(runtime)
     turn.stage("routing")
+    if ports.tool_servers is not None:
+        ports.tool_servers.wake()
     update: ChatUpdate = {}
     try:
         async with asyncio.timeout(ports.limits.knowledge_seconds):
@@ -77,6 +81,9 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         )
         turn.degrade("knowledge", failure.message)
         known, update["outcome"] = [], outcome_of(failure)
+    if known and not (known := turn.those_permitted(known)):
+        turn.degrade("knowledge", "None of the assistants may be asked by this user.")
+        update["outcome"] = "forbidden"
     named = chosen(choices.assistants, known)
     if known and (missing := [n for n in choices.assistants if not chosen([n], known)]):
         reason = f"There is no assistant named {', '.join(missing)}; it was chosen by itself."
@@ -158,6 +165,9 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
     """Stream the answer: from the passages, from the conversation, or that it has none."""
     turn, pipeline = running(state), _pipeline(state, runtime, ports)
     looked_up = _route(state).intent == "knowledge_base"
+    if ports.tool_servers is not None and choices_of(runtime).response_schema is None:
+        for name, reason in ports.tool_servers.missing.items():
+            turn.degrade("tools", f"The tools of {name} cannot be used: {reason}.")
     turn.send_metadata()
     turn.stage("answering")
     if looked_up and state.outcome in {"unavailable", "forbidden"}:
@@ -205,17 +215,19 @@ def _not_asked(turn: LiveTurn, outcome: Outcome) -> KnowledgeBaseError:
 
 def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
     choices = choices_of(runtime)
-    user_id = turn.session.user_id
-    whose = {} if user_id == ANONYMOUS else {"user": user_id}
-    toolbox = ports.toolbox
+    toolbox = _toolbox(ports)
     if toolbox.tools and choices.timezone:
         toolbox = toolbox.replacing(current_time_tool(choices.timezone))
     return Request(
         task=task,
         toolbox=toolbox,
         schema=choices.response_schema,
-        options=choices.options | whose,
+        options=choices.options | whose(turn),
     )
+
+
+def _toolbox(ports: Ports) -> Toolbox:
+    return ports.toolbox if ports.tool_servers is None else ports.tool_servers.toolbox
 
 
 def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> MessagePipeline:
@@ -226,9 +238,10 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         turns=state.history,
         instructions=choices.instructions,
         language=choices.language,
-        with_tools=bool(ports.toolbox.tools) and choices.response_schema is None,
+        with_tools=bool(_toolbox(ports).tools) and choices.response_schema is None,
         summary=state.summary,
         images=state.images,
+        earlier_images=state.earlier_images,
     )
 
 

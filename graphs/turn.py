@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
 
-from chatbot.domain import Session, Turn, TurnStatus
+from chatbot.domain import Assistant, Session, Turn, TurnStatus, permitted
 from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import EventType
 from chatbot.images.image import ADDRESS
@@ -52,12 +52,17 @@ class LiveTurn:
         self.let_go: Callable[[], Coroutine[Any, Any, None]] = _nothing
         self.so_far: Callable[[], Mapping[str, Any]] = dict
         self.prefetch: Prefetch | None = None
+        self.permitted: frozenset[str] | None = None
         self.out_of_sight: Sequence[Turn] = ()
         self._last_step = time.monotonic()
 
     def note(self, **facts: object) -> None:
         """Add to the audit record, plain JSON only."""
         self.record.update(facts)
+
+    def those_permitted(self, assistants: Sequence[Assistant]) -> Sequence[Assistant]:
+        """Return those of the assistants that the user may ask."""
+        return permitted(assistants, self.permitted)
 
     def degrade(self, part: str, reason: str) -> None:
         """Note that a part of the service did not work as it should."""

@@ -70,7 +70,9 @@ class InMemoryKnowledgeBase:
         ]
         return Findings(passages=found[:limit], failures=failures)
 
-    async def document(self, document_id: str) -> SourceFile | None:
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
         known = {assistant.id: assistant for assistant in await self.assistants()}
         if (assistant := known.get(document_id)) is None:
             return None

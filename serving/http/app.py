@@ -11,10 +11,12 @@ from fastapi import FastAPI
 from chatbot.logs import configure_levels
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
-from serving.http import chat, health, knowledge, page, sessions
+from serving.auth import Authenticator
+from serving.http import chat, health, images, knowledge, page, sessions, users
 from serving.http.errors import ErrorReply, add_error_handlers
 from serving.http.limits import BodyLimit
 from serving.http.protection import Protection
+from serving.http.quotas import Quotas
 from serving.http.running import RunningTurns
 from serving.http.suggestions import SuggestedQuestions
 
@@ -39,6 +41,14 @@ def create_app(
         if open_bot is open_chatbot:
             await asyncio.to_thread(importlib.import_module, "chatbot.bootstrap")
         configure_levels(known)
+        authenticator = Authenticator(known)
+        await authenticator.refresh()
+        app.state.authenticator = authenticator
+        app.state.quotas = Quotas(
+            per_minute=known.turns_per_minute,
+            at_once=known.turns_at_once,
+            open_streams=known.open_streams,
+        )
         app.state.settings = known
         app.state.version = await asyncio.to_thread(_version)
         app.state.page = await asyncio.to_thread(page.load_page)
@@ -60,7 +70,7 @@ def create_app(
     app.add_middleware(BodyLimit)
     app.add_middleware(Protection)
     add_error_handlers(app)
-    for routes in (chat, sessions, knowledge, health, page):
+    for routes in (chat, sessions, images, knowledge, users, health, page):
         app.include_router(routes.router)
     return app
 

@@ -2,20 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from chatbot.domain import Intent, Session, checked_id
+from chatbot.domain import Intent, checked_id
 from chatbot.errors import InputError
 from graphs.intake import LONGEST_INSTRUCTIONS, LONGEST_NAME, MOST_ASSISTANTS, clean
 from serving.http.running import RunningTurn
-from serving.http.state import Bot, Running
-from serving.http.users import CurrentUser
+from serving.http.turns import TurnStarter
+from serving.http.users import Caller
 
 HEARTBEAT_SECONDS = 10.0
-LONGEST_QUESTION = 100_000
+MOST_IMAGES = 100  # of which the settings allow fewer
+LONGEST_QUESTION = 200_000  # QUESTION_CHARACTERS may set fewer
 TIMEZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,3}$"
 
 router = APIRouter(tags=["chat"])
@@ -49,6 +50,11 @@ class ChatRequest(BaseModel):
     )
 
     question: Annotated[str, Field(max_length=LONGEST_QUESTION), AfterValidator(_asked)]
+    images: Annotated[list[str], Field(max_length=MOST_IMAGES)] | None = Field(
+        None,
+        description="Data URLs, https addresses of hosts that may be asked, or addresses of "
+        "images that are kept already. `GET /api/images` tells what a question may have.",
+    )
     session_id: Annotated[str, AfterValidator(_id)] | None = Field(
         None, description="The conversation that the question goes on with."
     )
@@ -98,17 +104,13 @@ class EventStream(StreamingResponse):
         }
     },
 )
-async def chat(
-    body: ChatRequest, request: Request, bot: Bot, running: Running, user_id: CurrentUser
-) -> EventStream:
+async def chat(body: ChatRequest, turns: TurnStarter, caller: Caller) -> EventStream:
     """Answer one question as a stream of events; closing the connection stops the answer."""
-    default = request.app.state.settings.default_session_id
-    session = Session(session_id=body.session_id or default, user_id=user_id)
-    await running.settled(user_id, session.session_id)
-    events = bot.stream(
+    turn = await turns.ask(
+        caller,
         body.question,
-        session_id=session.session_id,
-        user_id=user_id,
+        images=body.images,
+        session_id=body.session_id,
         assistants=body.assistants,
         route=body.route,
         language=body.language,
@@ -116,4 +118,4 @@ async def chat(
         timezone=body.timezone,
         replaces=body.replaces,
     )
-    return EventStream(running.start(session, events))
+    return EventStream(turn)

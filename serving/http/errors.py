@@ -21,10 +21,31 @@ from chatbot.errors import (
     ModelError,
     UnavailableError,
 )
+from serving.auth import ForbiddenError, SignInError
 from serving.http.paths import is_ours, path_of
+from serving.http.quotas import TooManyError
 
 SHOWN_PROBLEMS = 3
+
+
+class NotFoundError(ChatbotError):
+    """What was asked for does not exist, or not for this user."""
+
+    code = "not_found"
+
+
+class TooLargeError(InputError):
+    """More was sent than may be."""
+
+    code = "too_large"
+
+
 STATUSES: tuple[tuple[type[ChatbotError], HTTPStatus], ...] = (
+    (NotFoundError, HTTPStatus.NOT_FOUND),
+    (SignInError, HTTPStatus.UNAUTHORIZED),
+    (ForbiddenError, HTTPStatus.FORBIDDEN),
+    (TooManyError, HTTPStatus.TOO_MANY_REQUESTS),
+    (TooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BusyError, HTTPStatus.CONFLICT),
     (DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
@@ -57,12 +78,6 @@ class ErrorReply(BaseModel):
     error: ErrorDetail
 
 
-class NotFoundError(ChatbotError):
-    """What was asked for does not exist, or not for this user."""
-
-    code = "not_found"
-
-
 def error_response(
     status: int,
     code: str,
@@ -90,18 +105,18 @@ def add_error_handlers(app: FastAPI) -> None:
 
 async def _known(_: Request, error: Exception) -> Response:
     known = cast("ChatbotError", error)
-    if isinstance(known, NotFoundError):
-        status = HTTPStatus.NOT_FOUND
-    else:
-        found = (status for kind, status in STATUSES if isinstance(known, kind))
-        status = next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
-    return error_response(
+    found = (status for kind, status in STATUSES if isinstance(known, kind))
+    status = next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+    response = error_response(
         status,
         known.code,
         known.message,
         retryable=known.retryable,
         retry_after=known.retry_after,
     )
+    if status == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
 
 
 async def _http(request: Request, error: Exception) -> Response:

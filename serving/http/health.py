@@ -1,4 +1,4 @@
-"""`GET /health`: whether the service works, and which parts do not as they should."""
+"""`/health`: whether the service lives, is ready, and which parts do not as they should."""
 
 import asyncio
 from typing import Literal
@@ -8,11 +8,26 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
+from chatbot.errors import UnavailableError
+from serving.auth import SignInError
 from serving.http.state import Bot
+from serving.http.users import Operator, caller_of
 
 HEALTH_SECONDS = 8.0
 
 router = APIRouter(tags=["health"])
+
+
+class NotReadyError(UnavailableError):
+    """No question can be answered for now."""
+
+    code = "not_ready"
+
+
+class Life(BaseModel):
+    """What everybody may know."""
+
+    status: Literal["ok", "degraded"]
 
 
 class Endpoint(BaseModel):
@@ -43,21 +58,44 @@ class Health(BaseModel):
 
 
 @router.get("/api/metrics", response_class=PlainTextResponse)
-async def metrics(bot: Bot) -> Response:
-    """Tell the counts of this process in the text format of Prometheus."""
+async def metrics(bot: Bot, operator: Operator) -> Response:
+    """Tell an operator the counts of this process in the text format of Prometheus."""
+    del operator
     return Response(bot.metrics(), media_type=CONTENT_TYPE_LATEST)
 
 
+@router.get("/health/live")
+async def live() -> Life:
+    """Tell that the process is alive; nothing is asked of anybody."""
+    return Life(status="ok")
+
+
+@router.get("/health/ready")
+async def ready(bot: Bot) -> Life:
+    """Tell whether questions can be answered; memory and knowledge can do without."""
+    endpoints = bot.endpoints()
+    if endpoints and not any(each["state"] == "ready" for each in endpoints):
+        message = "Every endpoint of the model has failed lately and rests."
+        seconds = min(each["seconds"] for each in endpoints)
+        raise NotReadyError(message, retry_after=seconds)
+    return Life(status="ok")
+
+
 @router.get("/health")
-async def health(request: Request, bot: Bot) -> Health:
-    """Tell the state of the service; answering at all means that it is alive."""
+async def health(request: Request, bot: Bot) -> Health | Life:
+    """Tell the state of the service, and its parts to those who may know them."""
     try:
         async with asyncio.timeout(HEALTH_SECONDS):
             degraded = await bot.health()
     except TimeoutError:
         degraded = {"service": f"A check did not end within {HEALTH_SECONDS:g} s."}
+    status: Literal["ok", "degraded"] = "degraded" if degraded else "ok"
+    try:
+        await caller_of(request)
+    except SignInError:
+        return Life(status=status)
     return Health(
-        status="degraded" if degraded else "ok",
+        status=status,
         degraded=degraded,
         model=bot.model_name,
         endpoints=[Endpoint(**state) for state in bot.endpoints()],

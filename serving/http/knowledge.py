@@ -5,6 +5,7 @@ from pydantic import BaseModel
 
 from serving.http.state import Bot, Suggestions
 from serving.http.suggestions import Language, Suggestion
+from serving.http.users import Caller
 
 router = APIRouter(prefix="/api", tags=["knowledge"])
 
@@ -30,16 +31,19 @@ class SuggestionList(BaseModel):
 
 
 @router.get("/assistants")
-async def list_assistants(bot: Bot) -> AssistantList:
-    """List the assistants."""
+async def list_assistants(bot: Bot, caller: Caller) -> AssistantList:
+    """List the assistants that may be asked."""
     items = [
         AssistantItem(id=each.id, name=each.name, description=each.description)
-        for each in await bot.assistants()
+        for each in await bot.assistants(permitted=caller.assistants)
     ]
     return AssistantList(assistants=items)
 
 
 @router.get("/suggestions")
-async def suggest(bot: Bot, kept: Suggestions, language: Language = "en") -> SuggestionList:
+async def suggest(
+    bot: Bot, kept: Suggestions, caller: Caller, language: Language = "en"
+) -> SuggestionList:
     """Suggest questions in the language, as far as there are documents in it."""
-    return SuggestionList(suggestions=list(await kept.of(bot, language)))
+    found = await kept.of(bot, language, permitted=caller.assistants)
+    return SuggestionList(suggestions=list(found))

@@ -6,13 +6,19 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from chatbot.images.image import MEGABYTE
 from serving.http.paths import is_ours, path_of
 
-BODY_BYTES = 1024 * 1024
+BODY_BYTES = MEGABYTE
+WITH_IMAGES = frozenset({"/api/chat", "/v1/chat/completions"})
+BASE64 = 4 / 3  # characters for a byte
 
 
 class BodyLimit:
-    """ASGI middleware: a body of our routes may have `BODY_BYTES`, announced or not."""
+    """ASGI middleware: a body of our routes may have `BODY_BYTES`, announced or not.
+
+    Where a question may have images, these come on top.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -22,9 +28,10 @@ class BodyLimit:
         if scope["type"] != "http" or not is_ours(path_of(scope)):
             await self._app(scope, receive, send)
             return
+        most = _most(scope)
         announced = Headers(scope=scope).get("content-length", "")
         received = 0
-        too_large = announced.isdecimal() and int(announced) > BODY_BYTES
+        too_large = announced.isdecimal() and int(announced) > most
 
         async def counted() -> Message:
             nonlocal received
@@ -32,8 +39,17 @@ class BodyLimit:
                 raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             message = await receive()
             received += len(message.get("body", b""))
-            if received > BODY_BYTES:
+            if received > most:
                 raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             return message
 
         await self._app(scope, counted, send)
+
+
+def _most(scope: Scope) -> int:
+    """Return how many bytes the body of this request may have."""
+    if path_of(scope) not in WITH_IMAGES:
+        return BODY_BYTES
+    settings = scope["app"].state.settings
+    image = settings.image_megabytes * MEGABYTE * BASE64
+    return BODY_BYTES + int(settings.images_per_question * image)

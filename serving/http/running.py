@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
@@ -94,9 +94,15 @@ class RunningTurns:
             turn.stop()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def start(self, session: Session, events: AsyncGenerator[Event, None]) -> RunningTurn:
-        """Begin to answer."""
+    def start(
+        self,
+        session: Session,
+        events: AsyncGenerator[Event, None],
+        at_end: Callable[[], None] = lambda: None,
+    ) -> RunningTurn:
+        """Begin to answer; `at_end` is called once, however the turn ends."""
         turn = RunningTurn(session, events)
+        turn.task.add_done_callback(lambda _: at_end())
         self._turns.add(turn)
         turn.task.add_done_callback(lambda _: self._turns.discard(turn))
         return turn

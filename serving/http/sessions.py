@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from chatbot.domain import Intent, Turn, TurnStatus
+from graphs.images import addresses_of
 from serving.http.errors import NotFoundError
 from serving.http.state import Bot, Running
 from serving.http.users import CurrentUser
@@ -32,10 +33,14 @@ class SessionList(BaseModel):
 
 
 class TurnItem(BaseModel):
-    """One question and what came of it; the names are those of the events."""
+    """One question and what came of it; the names are those of the events.
+
+    `images` are the addresses of the question's.
+    """
 
     id: str
     question: str
+    images: list[str]
     answer: str
     status: TurnStatus
     started_at: datetime
@@ -130,6 +135,7 @@ def _item(turn: Turn) -> TurnItem:
     return TurnItem(
         id=turn.id,
         question=turn.question,
+        images=addresses_of(turn),
         answer=turn.answer,
         status=turn.status,
         started_at=turn.started_at,

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Literal
@@ -23,6 +23,7 @@ SUBJECTS_TRIED = 3
 LONGEST_SUBJECT = 30
 SEARCH_SECONDS = 4.0
 KEPT_SECONDS = 600.0
+MOST_KEPT = 200
 ABOUT_SUBJECT: Mapping[Language, str] = {
     "en": "What should I know about {subject}?",
     "zh": "关于{subject}，有哪些内容？",
@@ -42,32 +43,36 @@ class Suggestion(BaseModel):
 
 
 class SuggestedQuestions:
-    """Finds the suggestions of each language, and keeps them while the assistants stay."""
+    """Finds the suggestions of each language and choice of assistants, and keeps them."""
 
     def __init__(self) -> None:
-        self._kept: dict[Language, _Kept] = {}
+        self._kept: dict[tuple[Language, tuple[Assistant, ...]], _Kept] = {}
 
-    async def of(self, bot: Chatbot, language: Language) -> Sequence[Suggestion]:
+    async def of(
+        self, bot: Chatbot, language: Language, *, permitted: Collection[str] | None = None
+    ) -> Sequence[Suggestion]:
         """Return the suggestions in the language; none while the assistants are not known."""
         try:
-            known = (await bot.assistants())[:ASSISTANTS_ASKED]
+            known = (await bot.assistants(permitted=permitted))[:ASSISTANTS_ASKED]
         except KnowledgeBaseError:
             return []
-        kept = self._kept.get(language)
-        if kept and kept.assistants == known and time.monotonic() < kept.until:
+        about = (language, tuple(known))
+        kept = self._kept.get(about)
+        if kept and time.monotonic() < kept.until:
             return kept.suggestions
         found = await asyncio.gather(*(_subjects(bot, each, language) for each in known))
         # The first subject of each assistant, then the second of each, and so on.
         in_turn = chain.from_iterable(zip_longest(*found))
         suggestions = [each for each in in_turn if each is not None][:SUGGESTED]
         until = time.monotonic() + KEPT_SECONDS
-        self._kept[language] = _Kept(assistants=known, suggestions=suggestions, until=until)
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[about] = _Kept(suggestions=suggestions, until=until)
         return suggestions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Kept:
-    assistants: Sequence[Assistant]
     suggestions: Sequence[Suggestion]
     until: float
 

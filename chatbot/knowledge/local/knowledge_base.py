@@ -11,6 +11,7 @@ from threading import Event
 from chatbot.domain import Assistant, Findings, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.local.addresses import address_of
+from chatbot.knowledge.local.indexing import Report
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
 from chatbot.knowledge.local.search import best_passages
@@ -25,12 +26,21 @@ class LocalKnowledgeBase:
 
     Each sub-folder is an assistant, files directly in the folder are one more. The folder is
     looked at again when a search comes, at most once a second, in a thread. `documents_url` is
-    where `document` is served: passages get an address below it.
+    where `document` is served: passages get an address below it. `report` is told, in that
+    thread, of each document that is read.
     """
 
-    def __init__(self, folder: Path, data_dir: Path, *, documents_url: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        data_dir: Path,
+        *,
+        documents_url: str = "",
+        report: Report | None = None,
+    ) -> None:
         self._folder = folder
         self._documents_url = documents_url
+        self._report = report
         self._storage = Storage(data_dir, folder.absolute())
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
         self._snapshot: Snapshot | None = None
@@ -63,10 +73,12 @@ class LocalKnowledgeBase:
             )
         return Findings(passages=passages, failures=failures)
 
-    async def document(self, document_id: str) -> SourceFile | None:
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
         """See `KnowledgeBase.document`. Only what can be cited is given."""
         snapshot = await self._current()
-        if document_id not in snapshot.citable:
+        if document_id not in snapshot.citable({each.id for each in assistants}):
             return None
         try:
             content = await asyncio.to_thread(read_bytes, self._folder, document_id)
@@ -83,7 +95,7 @@ class LocalKnowledgeBase:
             return error.message
         if not snapshot.assistants:
             return (
-                f"There is no document in {self._folder}: put Markdown or text files into it, "
+                f"There is no document in {self._folder}: put documents into it, "
                 "or set KNOWLEDGE_DIR to another folder."
             )
         return ""
@@ -118,7 +130,13 @@ class LocalKnowledgeBase:
 
     def _refresh(self) -> Snapshot:
         try:
-            self._snapshot = refresh(self._folder, self._storage, self._snapshot, self._closing)
+            self._snapshot = refresh(
+                self._folder,
+                self._storage,
+                self._snapshot,
+                closing=self._closing,
+                report=self._report,
+            )
         except KnowledgeBaseError:
             self._snapshot = None  # what the folder held before is not there any more
             raise

@@ -1,8 +1,7 @@
 """Brings what is known about the folder up to date."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
-from chatbot.knowledge.local.folder import ROOT, File, Listing, list_folder
-from chatbot.knowledge.local.index import Builder, Document, Index
-from chatbot.knowledge.local.reading import UnreadableError, decode, read_bytes, read_profile
+from chatbot.knowledge.local.folder import ROOT, Listing, list_folder
+from chatbot.knowledge.local.index import Document, Index
+from chatbot.knowledge.local.indexing import Indexing, Report
+from chatbot.knowledge.local.reading import UnreadableError, read_profile
 from chatbot.knowledge.local.storage import Storage
 
 _log = structlog.get_logger(__name__)
@@ -40,10 +40,14 @@ class Snapshot:
         ]
         return np.isin(self.owners, chosen)
 
-    @property
-    def citable(self) -> frozenset[str]:
-        """The names of the documents that have passages."""
-        return frozenset(each.name for each in self.index.documents if each.stop > each.start)
+    def citable(self, assistants: Collection[str]) -> frozenset[str]:
+        """Return the names of the documents of these assistants that have passages."""
+        return frozenset(
+            each.name
+            for each in self.index.documents
+            if each.stop > each.start
+            and self.assistants[self.owners[each.start]].id in assistants
+        )
 
     def document(self, number: int) -> Document:
         """Return the document that the passage stands in."""
@@ -67,9 +71,16 @@ class Snapshot:
 
 
 def refresh(
-    folder: Path, storage: Storage, before: Snapshot | None, closing: Event | None = None
+    folder: Path,
+    storage: Storage,
+    before: Snapshot | None,
+    *,
+    closing: Event | None = None,
+    report: Report | None = None,
 ) -> Snapshot:
     """Return the folder as it is now, reading only what is new or changed.
+
+    `report` is told of each document that is read.
 
     Raises:
         KnowledgeBaseError: The folder cannot be listed, or `closing` was set meanwhile.
@@ -81,9 +92,7 @@ def refresh(
     if before and listing == before.listing:
         return before
     earlier = before.index if before else storage.open()
-    index, changed = _indexed(folder, listing, earlier, closing)
-    if changed:
-        storage.save(index)
+    index = Indexing(folder, storage, closing=closing, report=report).run(listing, earlier)
     skipped = dict(listing.skipped)
     skipped.update({each.name: each.problem for each in index.documents if each.problem})
     assistants = _assistants(folder, listing, index, skipped)
@@ -110,41 +119,6 @@ def _unlistable(folder: Path, error: OSError) -> KnowledgeBaseError:
         reason = f"cannot be read ({error.strerror}): allow it"
     message = f"The knowledge folder {folder} {reason}, or set KNOWLEDGE_DIR to another one."
     return KnowledgeBaseError("not_found", message)
-
-
-def _indexed(
-    folder: Path, listing: Listing, earlier: Index | None, closing: Event | None
-) -> tuple[Index, bool]:
-    """Return the index over what is listed, and whether it differs from the earlier one."""
-    documents = earlier.documents if earlier else ()
-    unchanged = {(each.name, each.size, each.modified): each for each in documents}
-    listed = [(each.name, each.size, each.modified) for each in listing.files]
-    if earlier and listed == list(unchanged):
-        return earlier, False
-    builder = Builder(earlier)
-    for file in listing.files:
-        if closing is not None and closing.is_set():
-            message = "The knowledge base was closed while its documents were read."
-            raise KnowledgeBaseError("unavailable", message)
-        same = unchanged.get((file.name, file.size, file.modified))
-        if same:
-            builder.keep(same)
-        else:
-            _read_into(builder, folder, file)
-    return builder.build(), True
-
-
-def _read_into(builder: Builder, folder: Path, file: File) -> None:
-    document = Document(file.name, file.size, file.modified, digest="")
-    try:
-        content = read_bytes(folder, file.name)
-        document = replace(document, digest=sha256(content).hexdigest())
-        if same := builder.known(document):
-            builder.keep(replace(same, modified=file.modified))
-        else:
-            builder.add(document, decode(content))
-    except UnreadableError as error:
-        builder.skip(document, str(error))
 
 
 def _assistants(

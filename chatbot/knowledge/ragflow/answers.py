@@ -77,9 +77,11 @@ class RagflowAnswers:
             },
         )
 
-    async def document(self, document_id: str) -> SourceFile | None:
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
         """See `RagflowKnowledgeBase.document`."""
-        return await self._knowledge_base.document(document_id)
+        return await self._knowledge_base.document(document_id, assistants=assistants)
 
     async def answer(
         self, question: str, assistant: Assistant

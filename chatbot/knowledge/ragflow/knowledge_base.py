@@ -70,10 +70,14 @@ class RagflowKnowledgeBase:
             failures=_failures(zip(asked, results, strict=True)),
         )
 
-    async def document(self, document_id: str) -> SourceFile | None:
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
         """See `KnowledgeBase.document`."""
         listing = await self._listing.get()
-        datasets = [each for chat in listing.chats.values() for each in chat.dataset_ids]
+        asked = {each.id for each in assistants}
+        chats = (chat for chat_id, chat in listing.chats.items() if chat_id in asked)
+        datasets = [each for chat in chats for each in chat.dataset_ids]
         return await source_file(self._transport, datasets, document_id)
 
     async def empty_response(self, assistant: Assistant) -> str:

@@ -26,6 +26,7 @@ from chatbot.domain import (
     Turn,
 )
 from chatbot.errors import HistoryError, KnowledgeBaseError
+from chatbot.images.image import Image
 
 Script = Callable[[str], AsyncIterator[str]]
 
@@ -33,6 +34,7 @@ Script = Callable[[str], AsyncIterator[str]]
 class InMemoryChatHistory:
     def __init__(self) -> None:
         self.turns: dict[Session, list[Turn]] = {}
+        self.images: dict[Session, dict[str, Image]] = {}
         self.degraded = ""
         self.saving_seconds = 0.0
 
@@ -53,7 +55,15 @@ class InMemoryChatHistory:
         return self.degraded
 
     async def clear(self, session: Session) -> int:
+        self.images.pop(session, None)
         return len(self.turns.pop(session, []))
+
+    async def keep_image(self, session: Session, image: Image) -> None:
+        self.images.setdefault(session, {})[image.name] = image
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        kept = (images for owner, images in self.images.items() if owner.user_id == user_id)
+        return next((images[name] for images in kept if name in images), None)
 
     async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
         found = [
@@ -92,9 +102,12 @@ class InMemoryKnowledgeBase:
         names = {assistant.name for assistant in assistants}
         return Findings(passages=[p for p in self.passages if p.assistant in names][:limit])
 
-    async def document(self, document_id: str) -> SourceFile | None:
+    async def document(
+        self, document_id: str, *, assistants: Sequence[Assistant]
+    ) -> SourceFile | None:
         self._raise_when_down()
-        texts = {each.document_id: each for each in self.passages}
+        names = {assistant.name for assistant in assistants}
+        texts = {each.document_id: each for each in self.passages if each.assistant in names}
         if (found := texts.get(document_id)) is None:
             return None
         return SourceFile(name=found.document, content=found.text.encode())
@@ -117,6 +130,7 @@ class ScriptedModel(BaseChatModel):
     rewrites: dict[str, str]
     routing_seconds: float = 0
     thoughts: str = ""
+    drawings: Sequence[str] = ()
 
     @property
     def _llm_type(self) -> str:
@@ -151,6 +165,7 @@ class ScriptedModel(BaseChatModel):
         del stop, run_manager
         self.asked.append(messages)
         question = messages[-1].additional_kwargs.get("question") or str(messages[-1].content)
+        question = question.removesuffix("\n[image]")
         if tools := kwargs.get("tools"):
             await asyncio.sleep(self.routing_seconds)
             yield _chunk(self._call(question, tools))
@@ -158,6 +173,9 @@ class ScriptedModel(BaseChatModel):
         if self.thoughts:
             thought = {"reasoning_content": self.thoughts}
             yield _chunk(AIMessageChunk(content="", additional_kwargs=thought))
+        if self.drawings:
+            drawn = {"images": self.drawings}
+            yield _chunk(AIMessageChunk(content="", additional_kwargs=drawn))
         try:
             async for piece in self.script(question):
                 yield _chunk(AIMessageChunk(content=piece))

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI, HTTPException, Request
 
 from chatbot.domain import Assistant, Passage
+from chatbot.images.policy import ImagePolicy
 from chatbot.settings import Settings
 from graphs import Chatbot, Ports
 from serving.http import create_app
@@ -23,6 +24,7 @@ from tests.integration.http.ports import (
 from tests.integration.http.running_app import running_app
 
 HANDBOOK = Assistant(id="a1", name="Handbook", description="Leave, pay and benefits.")
+LONGEST_IMAGE, MOST_IMAGES = 2_000_000, 2
 PASSAGE = Passage(
     id="p1",
     text="Everybody has 25 days of leave a year. 每年有二十五天年假。",
@@ -74,6 +76,7 @@ def fresh_service(running_service: Service) -> Service:
         running_service.model,
     )
     history.turns, history.degraded, history.saving_seconds = {}, "", 0
+    history.images, model.drawings = {}, ()
     knowledge.known, knowledge.passages, knowledge.down = [HANDBOOK], [PASSAGE], ""
     model.script, model.asked, model.closed = quotes, [], []
     model.routing_seconds, model.rewrites, model.thoughts = 0, {}, ""
@@ -88,7 +91,16 @@ def service_of_the_session() -> Iterator[Service]:
 
     @asynccontextmanager
     async def open_bot(_: Settings | None) -> AsyncIterator[Chatbot]:
-        yield Chatbot(Ports(history=history, knowledge=knowledge, model=model))
+        yield Chatbot(
+            Ports(
+                history=history,
+                images=history,
+                knowledge=knowledge,
+                model=model,
+                image_policy=ImagePolicy(longest=LONGEST_IMAGE, most=MOST_IMAGES),
+                sees_images=True,
+            )
+        )
 
     app = create_app(Settings(allowed_hosts="chat.example.com"), open_bot=open_bot)
     add_foreign_routes(app)

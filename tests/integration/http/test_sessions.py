@@ -178,14 +178,3 @@ def test_metrics_count_what_happened(service: Service) -> None:
     assert response.headers["content-type"].startswith("text/plain")
     assert 'chatbot_turns_total{intent="' in response.text
     assert re.search(r"chatbot_turn_seconds_count [1-9]", response.text)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("0" * 64 + ".png", id="no such image"),
-        pytest.param("..%2f..%2fhistory.sqlite3", id="another file"),
-    ],
-)
-def test_only_kept_images_are_given(service: Service, name: str) -> None:
-    assert service.client.get(f"/api/images/{name}").status_code == 404

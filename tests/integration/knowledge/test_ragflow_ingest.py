@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.files import named
 from chatbot.knowledge.ragflow import RagflowTransport
 from chatbot.knowledge.ragflow.creation import assistant_over, dataset_named
-from chatbot.knowledge.ragflow.documents import named
 from chatbot.knowledge.ragflow.ingest import Ingestion, Progress
 from tests.integration.knowledge.ragflow import opened
 from tests.servers.loopback import Reply, Request
@@ -236,8 +236,11 @@ async def test_a_citation_opens_its_document() -> None:
             findings = await knowledge_base.search(
                 "Who wrote Walden?", assistants=assistants, limit=1
             )
-            file = await knowledge_base.document(findings.passages[0].document_id)
+            document_id = findings.passages[0].document_id
+            file = await knowledge_base.document(document_id, assistants=assistants)
+            others = await knowledge_base.document(document_id, assistants=assistants[:0])
     assert file is not None
+    assert others is None
     assert file.name == "walden.txt"
     assert b"Thoreau" in file.content
 
@@ -246,7 +249,9 @@ async def test_a_citation_opens_its_document() -> None:
 async def test_an_unknown_document_is_not_opened(document_id: str) -> None:
     with RagflowServer() as server:
         async with opened(server) as knowledge_base:
-            assert await knowledge_base.document(document_id) is None
+            assistants = await knowledge_base.assistants()
+            found = await knowledge_base.document(document_id, assistants=assistants)
+    assert found is None
 
 
 async def test_a_document_of_no_assistant_is_not_opened() -> None:
@@ -254,7 +259,9 @@ async def test_a_document_of_no_assistant_is_not_opened() -> None:
     with RagflowServer() as server:
         server.datasets[secret.id] = secret
         async with opened(server) as knowledge_base:
-            assert await knowledge_base.document(secret.documents[0].id) is None
+            assistants = await knowledge_base.assistants()
+            found = await knowledge_base.document(secret.documents[0].id, assistants=assistants)
+    assert found is None
 
 
 def test_files_of_one_name_keep_apart_by_their_folders(tmp_path: Path) -> None:

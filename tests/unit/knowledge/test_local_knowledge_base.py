@@ -419,8 +419,10 @@ async def test_a_cited_document_is_given_as_it_lies_in_the_folder(
 ) -> None:
     (passage,) = await find(knowledge_base, "pump oiled")
 
-    found = await knowledge_base.document(passage.document_id)
+    assistants = await knowledge_base.assistants()
+    found = await knowledge_base.document(passage.document_id, assistants=assistants)
 
+    assert await knowledge_base.document(passage.document_id, assistants=[]) is None
     assert found is not None
     assert found.name == "manual.md"
     assert found.media_type == "text/markdown"
@@ -454,5 +456,19 @@ async def test_nothing_but_documents_is_given(
     (folder / "pump" / ".hidden.md").write_text("hidden")
     (folder / "pump" / "link.md").symlink_to(tmp_path / "secret.md")
 
-    assert await knowledge_base.document(document_id) is None
-    assert await knowledge_base.document(str(tmp_path / "secret.md")) is None
+    assistants = await knowledge_base.assistants()
+    for name in (document_id, str(tmp_path / "secret.md")):
+        assert await knowledge_base.document(name, assistants=assistants) is None
+
+
+async def test_a_document_of_another_assistant_is_not_given(
+    folder: Path, knowledge_base: LocalKnowledgeBase
+) -> None:
+    (folder / "canteen").mkdir()
+    (folder / "canteen" / "menu.md").write_text("# Menu\n\nSoup is served at noon.")
+    (passage,) = await find(knowledge_base, "pump oiled")
+    assistants = await knowledge_base.assistants()
+    others = [each for each in assistants if each.name != passage.assistant]
+
+    assert others
+    assert await knowledge_base.document(passage.document_id, assistants=others) is None

@@ -1,0 +1,59 @@
+"""Begins turns: the one way from a request of whatever form to a running answer."""
+
+from dataclasses import dataclass
+from typing import Annotated, Unpack
+
+from fastapi import Depends, Request
+
+from chatbot.domain import Session
+from chatbot.settings import Settings
+from graphs import Chatbot
+from graphs.conversation import Choices
+from serving.auth import Identity
+from serving.http.errors import TooLargeError
+from serving.http.quotas import Quotas
+from serving.http.running import RunningTurn, RunningTurns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turns:
+    """Starts the turns of one process, as far as their callers may have them."""
+
+    bot: Chatbot
+    running: RunningTurns
+    quotas: Quotas
+    settings: Settings
+
+    async def ask(
+        self, caller: Identity, question: str, **choices: Unpack[Choices]
+    ) -> RunningTurn:
+        """Begin to answer a question of the caller, whoever the choices name.
+
+        Raises:
+            TooLargeError: The question is too long.
+            TooManyError: The caller, or everybody, has asked as much as may be for now.
+            InputError: The session id has the wrong form.
+        """
+        most = self.settings.question_characters
+        if len(question) > most:
+            message = f"A question may have {most} characters; this one has {len(question)}."
+            raise TooLargeError(message)
+        session = Session(
+            session_id=choices.get("session_id") or self.settings.default_session_id,
+            user_id=caller.user_id,
+        )
+        await self.running.settled(session.user_id, session.session_id)
+        at_end = self.quotas.admit(caller)
+        choices["session_id"], choices["user_id"] = session.session_id, session.user_id
+        choices["permitted"] = caller.assistants
+        return self.running.start(session, self.bot.stream(question, **choices), at_end)
+
+
+def _turns(request: Request) -> Turns:
+    state = request.app.state
+    return Turns(
+        bot=state.bot, running=state.running, quotas=state.quotas, settings=state.settings
+    )
+
+
+TurnStarter = Annotated[Turns, Depends(_turns)]
