@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from pydantic import SecretStr
 
 from chatbot.events import Event
 from chatbot.history.local import LocalChatHistory
 from chatbot.knowledge.ragflow import RagflowAnswers, RagflowKnowledgeBase, RagflowTransport
 from chatbot.ports import Limits, Ports
-from graphs import Chatbot, Context
+from chatbot.settings import Settings
+from graphs import Chatbot, Context, open_chatbot
 from tests.ports import Call, Said, ScriptedChatModel
 from tests.servers.ragflow import RagflowServer, Version
 from tests.servers.ragflow_completion import NOTHING, PROMPT
@@ -329,3 +332,33 @@ async def test_the_words_stream_as_those_of_any_model() -> None:
     assert "".join(texts[:2]).startswith(BEST)
     assert len({message.id for message in pieces}) == 1
     assert isinstance(pieces[-1], AIMessage)
+
+
+async def test_nobody_says_that_there_is_nothing_while_one_was_not_reached() -> None:
+    with RagflowServer() as server:
+        pump, *_ = server.chats[::-1]
+        server.completions.shape_of[pump.id] = "error text"
+        async with opened(server, PUMP) as bot:
+            events = await events_of(bot, "Quantum chess?")
+    assert "cannot be reached" in last(events, "end")["full_answer"]
+
+
+@pytest.mark.parametrize("mode", ["retrieval", "assistant", "answer"])
+async def test_every_mode_works_without_a_model_of_ours(mode: str, tmp_path: Path) -> None:
+    with RagflowServer() as server:
+        settings = Settings.model_validate(
+            {
+                "chatbot_data_dir": tmp_path,
+                "ragflow_base_url": server.url,
+                "ragflow_api_key": SecretStr(server.key),
+                "ragflow_mode": mode,
+            }
+        )
+        async with open_chatbot(settings) as bot:
+            found = await bot.ask(QUESTION, session_id="s")
+            thanks = await bot.ask("Thanks, have a nice day!", session_id="s")
+        asked = len(server.asked("/completions"))
+    assert "24 months" in found.text
+    assert [citation["number"] for citation in found.citations] == [1]
+    assert thanks.metadata["intent"] == "general_chat"
+    assert asked == (0 if mode == "retrieval" else 1)  # nothing is asked of a model on a guess
