@@ -10,29 +10,29 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from chatbot.errors import ConfigurationError
+from chatbot.images.image import MEGABYTE
+from chatbot.images.policy import ImagePolicy
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.resilient import ResilientLeases
 from chatbot.leases.sweeping import Sweeper
 from chatbot.models.endpoints import ModelChoice
-from chatbot.models.image_store import ImageStore
-from chatbot.models.images import ImagePolicy
 from chatbot.models.selection import open_model, select_model
 from chatbot.ports import (
-    ChatHistory,
     KnowledgeBase,
     Limits,
     Ports,
     Respondent,
     SessionLeases,
+    SessionStore,
 )
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
 from chatbot.tasks import end
 from chatbot.tools.clock import current_time_tool
-from chatbot.tools.mcp import mcp_tools, read_mcp_servers
+from chatbot.tools.mcp import read_mcp_servers
+from chatbot.tools.tool_servers import ToolServers
 from chatbot.tools.toolbox import Toolbox
 
-IMAGES = "/api/images"  # where the HTTP app serves what the image store keeps
 DOCUMENTS = "/api/documents"  # and the files behind citations
 
 
@@ -64,9 +64,10 @@ async def open_ports(
         model = await _model(settings, stack, knowledge.passages, choice)
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
-        toolbox = Toolbox()
+        toolbox, servers = Toolbox(), None
         if choice is not None:  # the extractive model calls none
-            toolbox = Toolbox(tools=tools).adding(*await _tools(settings))
+            toolbox = Toolbox(tools=tools).adding(*_tools(settings))
+            servers = await _tool_servers(settings, stack, toolbox)
         yield Ports(
             history=history,
             leases=leases,
@@ -75,9 +76,10 @@ async def open_ports(
             model=model,
             prompts=prompts,
             toolbox=toolbox,
+            tool_servers=servers,
             window=getattr(model, "context", None),
-            images=ImageStore(settings.path(settings.chatbot_data_dir) / "images", IMAGES),
-            image_policy=ImagePolicy(hosts=frozenset(_list(settings.image_hosts))),
+            images=history,
+            image_policy=_image_policy(settings),
             sees_images=_sees_images(model),
             limits=_limits(settings),
             default_session_id=settings.default_session_id,
@@ -109,7 +111,7 @@ def _answer_seconds(settings: Settings) -> float:
 
 async def _history(
     settings: Settings, stack: AsyncExitStack
-) -> tuple[ChatHistory, SessionLeases]:
+) -> tuple[SessionStore, SessionLeases]:
     await _load("chatbot.history.local")
     from chatbot.history.local import LocalChatHistory
 
@@ -201,16 +203,30 @@ async def _model(
     return ExtractiveChatModel(knowledge_base=knowledge)
 
 
-async def _tools(settings: Settings) -> Sequence[BaseTool]:
+def _tools(settings: Settings) -> Sequence[BaseTool]:
     names = _list(settings.tools)
     if unknown := sorted(set(names) - {"current_time"}):
         message = f"TOOLS={settings.tools} names {unknown[0]!r}; there is only current_time."
         raise ConfigurationError(message)
-    built_in = [current_time_tool()] if names else []
+    return [current_time_tool()] if names else []
+
+
+async def _tool_servers(
+    settings: Settings, stack: AsyncExitStack, toolbox: Toolbox
+) -> ToolServers | None:
     if settings.models_file is None:
-        return built_in
+        return None
     servers = await asyncio.to_thread(read_mcp_servers, settings.path(settings.models_file))
-    return [*built_in, *await mcp_tools(servers)]
+    return await stack.enter_async_context(ToolServers(servers, toolbox))
+
+
+def _image_policy(settings: Settings) -> ImagePolicy:
+    return ImagePolicy(
+        hosts=frozenset(_list(settings.image_hosts.lower())),
+        private_hosts=frozenset(_list(settings.image_private_hosts.lower())),
+        longest=int(settings.image_megabytes * MEGABYTE),
+        most=settings.images_per_question,
+    )
 
 
 def _sees_images(model: BaseChatModel) -> bool:

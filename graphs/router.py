@@ -6,27 +6,20 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
-
 from chatbot.domain import Assistant, Intent
 from chatbot.errors import ModelError
 from chatbot.messages import MessagePipeline, text_of
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
+from graphs.asides import aside
 from graphs.state import Route
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
 
-# LangGraph keeps the tokens of a model with this tag out of what its clients see.
-NO_STREAM = "nostream"
 LOOK_UP = "knowledge_base"
 CHAT = "general_chat"
-
-ChatRunnable = Runnable[Sequence[BaseMessage], AIMessageChunk]
 
 
 async def decide(
@@ -49,7 +42,7 @@ async def decide(
             return Route(intent=forced, reason=reason)
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            route = await _ask(ports.model, pipeline, assistants, forced=forced)
+            route = await _ask(turn, ports, pipeline, assistants, forced)
     except TimeoutError:
         failure = f"the router did not answer within {ports.limits.router_seconds:g} s"
     except ModelError as error:
@@ -69,7 +62,7 @@ async def decide(
 
 async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> str:
     """Return the question as one that stands alone, or "" if the model gave none."""
-    model = ports.model.with_config(tags=[NO_STREAM], run_name="rewrite_question")
+    model = aside(turn, ports, "rewrite_question")
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
             stream = cast("Any", model.astream(pipeline.for_rewriting()))
@@ -107,10 +100,10 @@ def chosen(names: Sequence[object], assistants: Sequence[Assistant]) -> list[Ass
 
 
 async def _ask(
-    model: BaseChatModel,
+    turn: LiveTurn,
+    ports: Ports,
     pipeline: MessagePipeline,
     assistants: Sequence[Assistant],
-    *,
     forced: Intent | None,
 ) -> Route | str:
     """Return the model's decision, or why it gave none.
@@ -118,15 +111,13 @@ async def _ask(
     The call is read as it streams: what comes after a decision that is complete is not waited
     for, so no answer hangs on the last words of a call.
     """
-    follow_up = bool(pipeline.turns)
-    offered = tools(assistants, follow_up=follow_up, forced=forced)
+    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=forced)
     names = [tool["function"]["name"] for tool in offered]
     wanted = set(offered[0]["function"]["parameters"]["properties"])
-    bound = cast("ChatRunnable", model.bind_tools(offered)).with_config(
-        tags=[NO_STREAM], run_name="router"
-    )
+    decided = getattr(ports.model, "decides", "the model called")
     reader = ToolCallReader(names)
-    async with aclosing(cast("Any", bound.astream(pipeline.for_router(assistants)))) as chunks:
+    model = aside(turn, ports, "router", offered)
+    async with aclosing(cast("Any", model.astream(pipeline.for_router(assistants)))) as chunks:
         async for chunk in chunks:
             reader.feed(chunk)
             arguments = reader.arguments_so_far
@@ -134,16 +125,17 @@ async def _ask(
                 reader.name == LOOK_UP and wanted <= arguments.keys()
             )
             if complete and reader.name and reader.finish_reason != "length":
-                return _route(ToolCall(name=reader.name, arguments=arguments), assistants)
-    call = next((call for call in reader.calls() if call.name in names), None)
-    if call is None:
+                call = ToolCall(name=reader.name, arguments=arguments)
+                return _route(call, assistants, decided)
+    found = next((call for call in reader.calls() if call.name in names), None)
+    if found is None:
         cut = reader.finish_reason == "length"
         return "the router's call was cut off" if cut else "the model called no tool"
-    return _route(call, assistants)
+    return _route(found, assistants, decided)
 
 
-def _route(call: ToolCall, assistants: Sequence[Assistant]) -> Route:
-    reason = f"the model called {call.name}"
+def _route(call: ToolCall, assistants: Sequence[Assistant], decided: str) -> Route:
+    reason = f"{decided} {call.name}"
     if call.name == CHAT:
         return Route(intent="general_chat", reason=reason)
     names = call.arguments.get("assistants")

@@ -11,7 +11,7 @@ from chatbot.domain import Turn
 from chatbot.errors import ModelError
 from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, fitting, text_of
 from chatbot.ports import Ports
-from graphs.router import NO_STREAM
+from graphs.asides import aside
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ async def sum_up(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline, cut: i
 
     One that fails changes nothing: the next turn tries again.
     """
-    model = ports.model.with_config(tags=[NO_STREAM], run_name="summarize")
+    model = aside(turn, ports, "summarize")
     forgotten = fitting([*turn.out_of_sight, *pipeline.turns[:cut]], HISTORY_CHARACTERS)
     if not forgotten:
         return
-    task = replace(pipeline, turns=forgotten, with_tools=False)
+    task = replace(pipeline, turns=forgotten, with_tools=False, earlier_images={})
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
             stream = cast("Any", model.astream(task.for_summary()))

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForLLMRun,
@@ -43,6 +43,7 @@ class ExtractiveChatModel(BaseChatModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     knowledge_base: SkipValidation[KnowledgeBase]
+    decides: ClassVar[str] = "the search scores chose"  # how a route came about, for people
     _dialogue: Dialogue = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401 - pydantic's signature

@@ -1,4 +1,4 @@
-"""Offers the tools of MCP servers, which the TOML file of `MODELS_FILE` names.
+"""Reads the MCP servers whose tools are offered; the TOML file of `MODELS_FILE` names them.
 
 [mcp.weather]
 url = "https://tools.example.com/mcp"    # streamable HTTP
@@ -9,24 +9,18 @@ command = "uvx"                          # or a program that speaks MCP on stdio
 args = ["mcp-server-files", "/srv/docs"]
 """
 
-import asyncio
-import logging
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from chatbot.errors import ConfigurationError
 from chatbot.settings import Url
 
-logger = logging.getLogger(__name__)
-
-CONNECT_SECONDS = 15.0
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -87,38 +81,6 @@ def read_mcp_servers(path: Path) -> Mapping[str, McpServer]:
             message = f"{path}: {where}: {detail['msg'].removeprefix('Value error, ')}"
             raise ConfigurationError(message) from None
     return servers
-
-
-async def mcp_tools(servers: Mapping[str, McpServer]) -> Sequence[BaseTool]:
-    """Return the tools of the servers; one that cannot be reached is logged and left out.
-
-    Each call of a tool opens a session of its own, so none is held open between turns.
-    """
-    if not servers:
-        return []
-    # The client brings the whole MCP library, which is slow to import.
-    module = await asyncio.to_thread(__import__, "langchain_mcp_adapters.client", fromlist=[""])
-    connections = {name: server.connection() for name, server in servers.items()}
-    client = module.MultiServerMCPClient(connections)
-
-    async def of(name: str) -> Sequence[BaseTool]:
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                tools: Sequence[BaseTool] = await client.get_tools(server_name=name)
-        except Exception as error:  # noqa: BLE001 - whatever a foreign program does wrong
-            logger.warning("the MCP server %s offers no tools: %r", name, _cause(error))
-            return []
-        return tools
-
-    found = await asyncio.gather(*(of(name) for name in servers))
-    return [tool for tools in found for tool in tools]
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Return the first error inside the groups that the MCP library raises."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _filled(text: str) -> str:

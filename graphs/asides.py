@@ -1,0 +1,38 @@
+"""The model calls beside the answer: short, and never shown."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+
+from chatbot.domain import ANONYMOUS
+from chatbot.ports import Ports
+from graphs.turn import LiveTurn
+
+# LangGraph keeps the tokens of a model with this tag out of what its clients see.
+NO_STREAM = "nostream"
+
+ChatRunnable = Runnable[Sequence[BaseMessage], AIMessageChunk]
+
+
+def aside(
+    turn: LiveTurn, ports: Ports, name: str, tools: Sequence[dict[str, Any]] = ()
+) -> ChatRunnable:
+    """Return the model for a call of this name, which `router_seconds` limits.
+
+    Of several endpoints a slow one is not waited for. The run's parameters and stop words are
+    about the answer: here, a word at which the model stops would cut a decision.
+    """
+    model = ports.model
+    if (within := getattr(model, "within", None)) is not None:
+        model = within(ports.limits.router_seconds)
+    bound = model.bind_tools(list(tools)) if tools else model
+    named = bound.bind(**whose(turn)).with_config(tags=[NO_STREAM], run_name=name)
+    return cast("ChatRunnable", named)
+
+
+def whose(turn: LiveTurn) -> dict[str, str]:
+    """Return what tells an endpoint, in every call of the turn, whose it is."""
+    user_id = turn.session.user_id
+    return {} if user_id == ANONYMOUS else {"user": user_id}
