@@ -13,6 +13,7 @@ from serving.cli.groups import knowledge, sessions
 from serving.cli.options import (
     AsJson,
     AssistantNames,
+    ImageNames,
     LanguageName,
     Port,
     RouteName,
@@ -122,6 +123,7 @@ def ask(  # noqa: PLR0913 - one for each option
         str, typer.Argument(help='The question, or "-" to read it from stdin.')
     ],
     *,
+    image: ImageNames = None,
     as_json: AsJson = False,
     session: SessionName = None,
     assistant: AssistantNames = None,
@@ -139,11 +141,13 @@ def ask(  # noqa: PLR0913 - one for each option
         raise InputError(message)
     settings = load_settings()
     from serving.cli.ask import ask as run_ask
+    from serving.cli.pictures import picture
 
     answered = run_ask(
         settings,
         question,
         {
+            "images": [picture(each) for each in image or ()],
             "session_id": session,
             "assistants": assistant,
             "route": route,
@@ -175,9 +179,12 @@ def ingest(
     files: Annotated[list[Path], typer.Argument(help="Files, or folders of files.")],
     *,
     dataset: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Where they belong; it is created if missing."),
-    ],
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where they belong; created if missing. By default named like the folder.",
+        ),
+    ] = None,
     assistant: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="In RAGFlow: an assistant that shall know them."),

@@ -42,10 +42,15 @@ class FractionStep(Step, Protocol):
 
 
 class Bars:
-    """A bar for each file that is under way; in a pipe, a line for each that is ready."""
+    """A bar for each file that is under way and one for all `count` of them.
 
-    def __init__(self, console: Console) -> None:
+    In a pipe, a line for each file that is ready.
+    """
+
+    def __init__(self, console: Console, count: int) -> None:
         self._console = console
+        self._count = count
+        self._ready: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -59,6 +64,7 @@ class Bars:
     def __enter__(self) -> Self:
         """Begin to show."""
         self._progress.start()
+        self._total = self._progress.add_task("all files", total=self._count, state="")
         return self
 
     def __exit__(
@@ -76,7 +82,11 @@ class Bars:
         if step.state in FINAL:
             if (task := self._tasks.pop(step.name, None)) is not None:
                 self._progress.remove_task(task)
-            self._console.print(f"{name}: {step.state}")
+            self._console.print(f"{name}: {step.state}", markup=False)
+            self._ready.add(step.name)
+            ready = len(self._ready)
+            state = f"{ready} of {self._count}"
+            self._progress.update(self._total, completed=ready, state=state)
             return
         task = self._tasks.get(step.name)
         if task is None:

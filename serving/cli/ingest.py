@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from chatbot.errors import ConfigurationError, InputError
+from chatbot.knowledge.files import named
 from chatbot.settings import Settings
 from serving.cli.bars import Bars, Step
 from serving.cli.views import open_console
@@ -14,9 +15,11 @@ from serving.cli.words import complain, in_one_line
 
 
 def ingest(
-    settings: Settings, paths: Sequence[Path], *, dataset: str, assistant: str | None
+    settings: Settings, paths: Sequence[Path], *, dataset: str | None, assistant: str | None
 ) -> bool:
     """Bring the files in and return whether all of them are there.
+
+    The dataset is by default named like the one folder that is given.
 
     Raises:
         ChatbotError: The knowledge base could not take anything.
@@ -28,11 +31,12 @@ def ingest(
         )
         raise InputError(message)
     files = files_of(paths)
+    dataset = dataset or _dataset_of(paths)
     console = open_console()
     if remote:
         steps = asyncio.run(_into_ragflow(settings, files, dataset, assistant, console))
     else:
-        steps = asyncio.run(_into_folder(settings, files, dataset))
+        steps = asyncio.run(_into_folder(settings, files, dataset, console))
     failed = [step for step in steps if step.state == "failed"]
     for step in failed:
         complain(f"{in_one_line(step.name)}: {in_one_line(step.message)}")
@@ -46,38 +50,41 @@ def files_of(paths: Sequence[Path]) -> Mapping[str, Path]:
     """Return the files by name; folders stand for all that is in them.
 
     Raises:
-        InputError: One is missing, or two have the same name.
+        InputError: One is missing, or there are none.
     """
-    found: dict[str, Path] = {}
     for path in paths:
         if not path.exists():
             message = f"There is no file {path}."
             raise InputError(message)
-        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if not each.is_file() or each.name.startswith("."):
-                continue
-            if each.name in found and found[each.name].resolve() != each.resolve():
-                message = f"{found[each.name]} and {each} have the same name: rename one."
-                raise InputError(message)
-            found[each.name] = each
+    found = named(paths)
     if not found:
         message = "There are no files to bring in."
         raise InputError(message)
     return found
 
 
+def _dataset_of(paths: Sequence[Path]) -> str:
+    folders = [path for path in paths if path.is_dir()]
+    if len(paths) == len(folders) == 1:
+        return folders[0].resolve().name
+    message = "Name the dataset that the files belong to: --dataset NAME."
+    raise InputError(message)
+
+
 async def _into_folder(
-    settings: Settings, files: Mapping[str, Path], dataset: str
+    settings: Settings, files: Mapping[str, Path], dataset: str, console: Console
 ) -> Sequence[Step]:
-    from chatbot.knowledge.local.ingest import ingest as ingest_into  # noqa: PLC0415 - heavy
+    from chatbot.knowledge.local.ingest import Ingestion  # noqa: PLC0415 - heavy
 
     try:
-        return await ingest_into(
-            files,
-            folder=settings.path(settings.knowledge_dir),
-            dataset=dataset,
-            data_dir=settings.path(settings.chatbot_data_dir),
-        )
+        with Bars(console, len(files)) as bars:
+            return await Ingestion(
+                files=files,
+                folder=settings.path(settings.knowledge_dir),
+                dataset=dataset,
+                data_dir=settings.path(settings.chatbot_data_dir),
+                report=bars.show,
+            ).run()
     except OSError as error:
         message = f"KNOWLEDGE_DIR cannot be written: {error.strerror}."
         raise ConfigurationError(message) from None
@@ -105,7 +112,7 @@ async def _into_ragflow(
         timeout_seconds=settings.knowledge_timeout_seconds,
     )
     try:
-        with Bars(console) as bars:
+        with Bars(console, len(files)) as bars:
             steps = await Ingestion(
                 transport=transport, files=files, dataset=dataset, report=bars.show
             ).run()

@@ -1,9 +1,10 @@
 """Cuts a document into passages, at its headings and between its sentences."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from chatbot.knowledge.local.pages import mended
 from chatbot.text import sentences
 
 LONGEST = 700  # characters of a passage; a single table row may be longer
@@ -51,8 +52,10 @@ class _Outline:
     """The headings that stand above the current line."""
 
     path: list[tuple[int, str]] = field(default_factory=list)
+    first: str = ""
 
     def enter(self, level: int, title: str) -> None:
+        self.first = self.first or title
         while self.path and self.path[-1][0] >= level:
             self.path.pop()
         self.path.append((level, title))
@@ -69,14 +72,24 @@ def cut(text: str, *, markdown: bool) -> tuple[str, list[Piece]]:
         named = _FRONT_TITLE.search(front.group(1))
         title = named.group(1) if named else ""
         text = text[front.end() :]
-    blocks = list(_markdown_blocks(text) if markdown else _plain_blocks(text))
-    if not title:
-        title = next((block.headings[0] for block in blocks if block.headings), "")
-    return title, list(_pack(blocks))
-
-
-def _markdown_blocks(text: str) -> Iterator[_Block]:
     outline = _Outline()
+    blocks = _markdown_blocks(text, outline) if markdown else _plain_blocks(text, outline)
+    pieces = list(_pack(blocks))
+    return title or outline.first, pieces
+
+
+def cut_pages(pages: Sequence[str]) -> tuple[str, list[Piece]]:
+    """Return the title, or "", and the passages of a document with pages, each on one page."""
+    outline = _Outline()
+    blocks = [
+        replace(block, headings=(*block.headings, f"p. {number}"))
+        for number, page in enumerate(mended(pages), 1)
+        for block in _plain_blocks(page, outline)
+    ]
+    return outline.first, list(_pack(blocks))
+
+
+def _markdown_blocks(text: str, outline: _Outline) -> Iterator[_Block]:
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
@@ -122,16 +135,19 @@ def _begins_block(lines: list[str], line: str) -> bool:
     return bool(_ITEM.match(line)) or bool(_ROW.match(line)) != bool(_ROW.match(lines[0]))
 
 
-def _plain_blocks(text: str) -> Iterator[_Block]:
-    outline = _Outline()
+def _plain_blocks(text: str, outline: _Outline) -> Iterator[_Block]:
     paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
     for at, paragraph in enumerate(paragraphs):
         lines = [line for line in paragraph.split("\n") if line.strip()]
         listed = len(lines) > 1 and all(_ITEM.match(line) for line in lines[:2])
+        if _ROW.match(lines[0]):
+            yield _Block(lines, outline.titles(), table=True)
+            continue
         followed = len(lines) > 1 or at + 1 < len(paragraphs)
         if followed and not listed and _is_heading(lines[0]):
-            first = not outline.path and at == 0
-            outline.enter(1 if first else 2, lines.pop(0).strip())
+            heading = lines.pop(0).strip()
+            title = not outline.path and at == 0 and not _NUMBERED_HEADING.match(heading)
+            outline.enter(1 if title else 2, heading)
         if lines:
             yield from _lines_as_blocks(lines, outline.titles())
 
@@ -153,7 +169,7 @@ def _is_heading(line: str) -> bool:
     return bool(_NUMBERED_HEADING.match(line)) or not _ITEM.match(line)
 
 
-def _pack(blocks: list[_Block]) -> Iterator[Piece]:
+def _pack(blocks: Iterable[_Block]) -> Iterator[Piece]:
     """Join blocks below the same heading as long as they fit into one passage."""
     kept: list[str] = []
     size = 0

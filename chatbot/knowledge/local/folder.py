@@ -4,15 +4,20 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 MARKDOWN = frozenset({".md", ".markdown"})
 PLAIN = frozenset({".txt", ".text"})
-LARGEST = 8 * 2**20  # bytes
+CONVERTED = frozenset({".pdf", ".docx", ".xlsx", ".html", ".htm"})
+LARGEST = 8 * 2**20  # bytes of a text
+LARGEST_CONVERTED = 64 * 2**20  # of a file whose text is a part of it
 PROFILE = "assistant.toml"
 ROOT = "."  # the id of the assistant that the files directly in the folder form
 
 _DEEPEST = 24
+_PACKAGES = {".pdf": "pdfplumber", ".docx": "mammoth", ".xlsx": "openpyxl"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,9 @@ class File:
         return first if slash else ROOT
 
     @property
-    def markdown(self) -> bool:
-        """Whether it is Markdown rather than plain text."""
-        return Path(self.name).suffix.lower() in MARKDOWN
+    def suffix(self) -> str:
+        """What kind of file it is: the end of its name, in small letters, with the dot."""
+        return suffix_of(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,37 @@ class Listing:
     skipped: dict[str, str] = field(default_factory=dict, compare=False)
 
 
+def suffix_of(name: str) -> str:
+    """Return the end of the name, in small letters, with the dot."""
+    return Path(name).suffix.lower()
+
+
+def largest(name: str) -> int:
+    """Return how many bytes a file of this kind may have."""
+    return LARGEST_CONVERTED if suffix_of(name) in CONVERTED else LARGEST
+
+
+def refusal(name: str, size: int) -> str:
+    """Return why a file of this name and size is not read, or ""."""
+    suffix = suffix_of(name)
+    if suffix not in MARKDOWN | PLAIN | CONVERTED:
+        return "only Markdown, text, PDF, Word (.docx), Excel (.xlsx) and HTML files are read"
+    if size == 0:
+        return "the file is empty"
+    if size > largest(name):
+        return f"the file is larger than {largest(name) // 2**20} MiB"
+    if suffix in CONVERTED and not _convertible(suffix):
+        return f"a {suffix} file needs a package: pip install 'ragflow-chatbot[documents]'"
+    return ""
+
+
+@cache
+def _convertible(suffix: str) -> bool:
+    """Return whether the packages that read files of this kind are installed."""
+    needed = ("markitdown", _PACKAGES.get(suffix, "bs4"))
+    return all(find_spec(package) is not None for package in needed)
+
+
 def list_folder(folder: Path) -> Listing:
     """List the documents below the folder, without opening one.
 
@@ -57,15 +93,10 @@ def list_folder(folder: Path) -> Listing:
     profiles: list[File] = []
     skipped: dict[str, str] = {}
     for name, found in _walk(folder, folder.resolve(strict=True), "", skipped):
-        suffix = Path(name).suffix.lower()
         if name.count("/") <= 1 and name.rsplit("/", 1)[-1] == PROFILE:
             profiles.append(File(name, found.st_size, found.st_mtime_ns))
-        elif suffix not in MARKDOWN | PLAIN:
-            skipped[name] = "only Markdown and text files are read"
-        elif found.st_size == 0:
-            skipped[name] = "the file is empty"
-        elif found.st_size > LARGEST:
-            skipped[name] = f"the file is larger than {LARGEST // 2**20} MiB"
+        elif problem := refusal(name, found.st_size):
+            skipped[name] = problem
         else:
             files.append(File(name, found.st_size, found.st_mtime_ns))
     files.sort(key=lambda file: file.name)

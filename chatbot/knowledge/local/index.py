@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from chatbot.knowledge.local.cutting import Piece, cut
+from chatbot.knowledge.local.cutting import Piece
 from chatbot.knowledge.local.folder import File
 from chatbot.knowledge.local.matrix import Ids, Matrix, Offsets, Scores
 from chatbot.text import tokens
 
-VERSION = 2  # of what is saved; raise it when cutting or tokens change
+VERSION = 3  # of what is saved; raise it when cutting or tokens change
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Builder:
         self._encoded: list[bytes] = []
         self._words: list[Ids] = []
 
-    def keep(self, document: Document) -> None:
-        """Take over a document and its passages."""
+    def keep(self, document: Document) -> str:
+        """Take over a document and its passages, and return why it has none, or ""."""
         assert self._earlier is not None  # noqa: S101 - there is nothing to keep without one
         start = len(self._encoded)
         for number in range(document.start, document.stop):
@@ -109,15 +109,14 @@ class Builder:
             self._encoded.append(bytes(self._earlier.passages[begin:end]))
             begin, end = self._earlier.word_starts[number : number + 2]
             self._words.append(self._earlier.words[begin:end])
-        self._place(document, start)
+        return self._place(document, start)
 
     def known(self, document: Document) -> Document | None:
         """Return the document as the earlier index has it, if the content is the same."""
         return self._known.get((document.digest, document.name))
 
-    def add(self, document: Document, text: str) -> None:
-        """Cut and add a new or changed document."""
-        title, pieces = cut(text, markdown=File(document.name, 0, 0).markdown)
+    def add(self, document: Document, title: str, pieces: Sequence[Piece]) -> str:
+        """Add a new or changed document and return why it has no passages, or ""."""
         start = len(self._encoded)
         stem = document.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         for piece in pieces:
@@ -133,11 +132,11 @@ class Builder:
                 )
             )
         problem = "" if pieces else "it holds no text below its headings"
-        self._place(document, start, title=title, problem=problem)
+        return self._place(document, start, title=title, problem=problem)
 
-    def skip(self, document: Document, problem: str) -> None:
+    def skip(self, document: Document, problem: str) -> str:
         """Remember a document that gives no passages, so that it is not read each time."""
-        self._place(document, len(self._encoded), problem=problem)
+        return self._place(document, len(self._encoded), problem=problem)
 
     def build(self) -> Index:
         """Return the finished index."""
@@ -155,16 +154,16 @@ class Builder:
 
     def _place(
         self, document: Document, start: int, *, title: str | None = None, problem: str = ""
-    ) -> None:
-        self._documents.append(
-            replace(
-                document,
-                title=document.title if title is None else title,
-                problem=problem or document.problem,
-                start=start,
-                stop=len(self._encoded),
-            )
+    ) -> str:
+        placed = replace(
+            document,
+            title=document.title if title is None else title,
+            problem=problem or document.problem,
+            start=start,
+            stop=len(self._encoded),
         )
+        self._documents.append(placed)
+        return placed.problem
 
 
 def _starts(lengths: Sequence[int]) -> Offsets:

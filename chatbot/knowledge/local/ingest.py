@@ -3,48 +3,94 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from chatbot.errors import InputError
-from chatbot.knowledge.local.folder import LARGEST, MARKDOWN, PLAIN
+from chatbot.knowledge.local.folder import largest, refusal
 from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
 
 NAME_BYTES = 255
 
+State = Literal["waiting", "copying", "reading", "done", "unchanged", "failed"]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ingested:
-    """How it went with one file; `message` says why it failed."""
+class Progress:
+    """How far a file is, from 0 to 1; `message` says why it failed."""
 
     name: str
-    state: Literal["done", "unchanged", "failed"]
+    state: State = "waiting"
+    fraction: float = 0.0
     message: str = ""
 
 
-async def ingest(
-    files: Mapping[str, Path], *, folder: Path, dataset: str, data_dir: Path
-) -> Sequence[Ingested]:
-    """Copy the files into a sub-folder, which is an assistant, and index them.
+@dataclass(kw_only=True)
+class Ingestion:
+    """Files on their way into a sub-folder of `folder`, which is an assistant.
 
-    A file of the same name is replaced.
-
-    Raises:
-        InputError: `dataset` cannot be the name of a folder.
-        OSError: The folder cannot be written.
+    Run it again to go on where it was stopped: what is there already is neither copied nor read
+    again. A file of the same name is replaced. `report` is called with each step of each file,
+    from more than one thread.
     """
-    target = folder / _checked_name(dataset)
-    await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
-    taken = [await asyncio.to_thread(_take, name, files[name], target) for name in files]
-    knowledge_base = LocalKnowledgeBase(folder, data_dir)
-    try:
-        skipped = await knowledge_base.skipped()
-    finally:
-        await knowledge_base.aclose()
-    return [_as_indexed(each, skipped.get(f"{dataset}/{each.name}", "")) for each in taken]
+
+    files: Mapping[str, Path]
+    folder: Path
+    dataset: str
+    data_dir: Path
+    report: Callable[[Progress], None] = lambda _: None
+    _taken: dict[str, Progress] = field(default_factory=dict, init=False)
+    _ended: dict[str, Progress] = field(default_factory=dict, init=False)
+
+    async def run(self) -> Sequence[Progress]:
+        """Copy and index the files; return how each ended.
+
+        Raises:
+            InputError: `dataset` cannot be the name of a folder.
+            OSError: The folder cannot be written.
+        """
+        target = self.folder / _checked_name(self.dataset)
+        await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
+        for name in self.files:
+            self.report(Progress(name=name, state="copying"))
+            taken = await asyncio.to_thread(_take, name, self.files[name], target)
+            self._taken[name] = taken
+            if taken.state == "failed":
+                self._tell(taken)
+        knowledge_base = LocalKnowledgeBase(self.folder, self.data_dir, report=self._hear)
+        try:
+            skipped = await knowledge_base.skipped()
+        finally:
+            await knowledge_base.aclose()
+        for name in self.files:
+            self._end(name, skipped.get(f"{self.dataset}/{name}", ""))
+        return [self._ended[name] for name in self.files]
+
+    def _hear(self, document: str, problem: str | None) -> None:
+        """Pass on what is told about a document, if it is one of the files."""
+        dataset, _, name = document.partition("/")
+        if dataset != self.dataset or name not in self._taken:
+            return
+        if problem is None:
+            self.report(Progress(name=name, state="reading", fraction=0.5))
+        else:
+            self._end(name, problem)
+
+    def _end(self, name: str, problem: str) -> None:
+        if name in self._ended:
+            return
+        if problem:
+            message = f"It cannot be searched: {problem}."
+            self._tell(Progress(name=name, state="failed", message=message))
+        else:
+            self._tell(self._taken[name])
+
+    def _tell(self, ended: Progress) -> None:
+        self._ended[ended.name] = ended
+        self.report(ended)
 
 
 def _checked_name(name: str) -> str:
@@ -60,23 +106,32 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _take(name: str, source: Path, target: Path) -> Ingested:
-    if source.suffix.lower() not in MARKDOWN | PLAIN:
-        message = "Only Markdown and text files are read; convert it first."
-        return Ingested(name=name, state="failed", message=message)
+def _take(name: str, source: Path, target: Path) -> Progress:
+    """Copy the file, unless the same is there already."""
     try:
-        if source.stat().st_size > LARGEST:
-            message = f"The file is larger than {LARGEST // 2**20} MiB."
-            return Ingested(name=name, state="failed", message=message)
-        content = source.read_bytes()
+        size = source.stat().st_size
+        problem = refusal(name, size) or _unfit(name)
+        if problem:
+            return _failed(name, f"It is not taken: {problem}.")
+        with source.open("rb") as file:
+            content = file.read(largest(name) + 1)
     except OSError as error:
-        message = f"The file cannot be read: {error.strerror}."
-        return Ingested(name=name, state="failed", message=message)
+        return _failed(name, f"The file cannot be read: {error.strerror}.")
     with suppress(OSError):
         if (target / name).read_bytes() == content:
-            return Ingested(name=name, state="unchanged")
+            return Progress(name=name, state="unchanged", fraction=1.0)
     _write(target / name, content)
-    return Ingested(name=name, state="done")
+    return Progress(name=name, state="done", fraction=1.0)
+
+
+def _unfit(name: str) -> str:
+    if len(name.encode(errors="replace")) > NAME_BYTES:
+        return f"its name is longer than {NAME_BYTES} bytes"
+    return "" if name.isprintable() else "its name has characters that cannot be shown"
+
+
+def _failed(name: str, message: str) -> Progress:
+    return Progress(name=name, state="failed", message=message)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -90,11 +145,3 @@ def _write(path: Path, content: bytes) -> None:
     except BaseException:
         Path(half).unlink(missing_ok=True)
         raise
-
-
-def _as_indexed(taken: Ingested, problem: str) -> Ingested:
-    if not problem or taken.state == "failed":
-        return taken
-    return Ingested(
-        name=taken.name, state="failed", message=f"It cannot be searched: {problem}."
-    )

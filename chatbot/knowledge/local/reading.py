@@ -6,7 +6,7 @@ import stat
 import tomllib
 from pathlib import Path
 
-from chatbot.knowledge.local.folder import LARGEST, File, inside
+from chatbot.knowledge.local.folder import File, inside, largest
 
 _ASCII = 0x80
 _MOSTLY = 0.8
@@ -32,13 +32,13 @@ def read_bytes(folder: Path, name: str) -> bytes:
             raise UnreadableError(message)
         with os.fdopen(os.open(path, _OPENING), "rb") as opened:
             regular = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-            content = opened.read(LARGEST + 1) if regular else b""
+            content = opened.read(largest(name) + 1) if regular else b""
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no name of a file"
         message = f"it cannot be opened: {reason}"
         raise UnreadableError(message) from None
-    if len(content) > LARGEST:
-        message = f"the file is larger than {LARGEST // 2**20} MiB"
+    if len(content) > largest(name):
+        message = f"the file is larger than {largest(name) // 2**20} MiB"
         raise UnreadableError(message)
     return content
 

@@ -9,6 +9,7 @@ import mmap
 import os
 import shutil
 import time
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +36,7 @@ class Storage:
     def __init__(self, data_dir: Path, folder: Path) -> None:
         key = sha256(os.fsencode(folder)).hexdigest()[:16]
         self._place = data_dir / "knowledge-index" / key
+        self._conversions = data_dir / "knowledge-text" / key
 
     def open(self) -> Index | None:
         """Return the newest saved index, or nothing if there is no usable one."""
@@ -46,8 +48,11 @@ class Storage:
                 shutil.rmtree(path, ignore_errors=True)
         return None
 
-    def save(self, index: Index) -> None:
-        """Save the index. Where the disk cannot be written it stays in memory only."""
+    def save(self, index: Index, *, complete: bool = True) -> None:
+        """Save the index. Where the disk cannot be written it stays in memory only.
+
+        What was converted for documents that are not in it is removed, if it is `complete`.
+        """
         target = self._place / index.fingerprint()
         try:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,8 +62,28 @@ class Storage:
             else:
                 self._write(target, index)
             self._clean(target)
+            if complete:
+                self._forget_conversions({each.digest for each in index.documents})
         except OSError as error:
             _log.warning("knowledge index kept in memory only", error=str(error))
+
+    def conversion(self, digest: str) -> Sequence[str] | None:
+        """Return the pages of a file that was converted before, by the hash of the file."""
+        try:
+            pages = json.loads((self._conversions / f"{digest}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return pages if isinstance(pages, list) else None
+
+    def keep_conversion(self, digest: str, pages: Sequence[str]) -> None:
+        """Keep the pages of a file, so that it need not be converted again."""
+        try:
+            self._conversions.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh = self._conversions / f"{digest}.{os.getpid()}"
+            fresh.write_text(json.dumps(pages), encoding="utf-8")
+            fresh.replace(self._conversions / f"{digest}.json")
+        except OSError as error:
+            _log.warning("converted text not kept", error=str(error))
 
     def _write(self, target: Path, index: Index) -> None:
         unfinished = Path(mkdtemp(prefix=_UNFINISHED, dir=self._place))
@@ -89,6 +114,12 @@ class Storage:
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
                     shutil.rmtree(path, ignore_errors=True)
+
+    def _forget_conversions(self, current: Collection[str]) -> None:
+        """Remove the texts of files that are not there any more."""
+        for path in self._conversions.glob("*"):
+            if path.name.partition(".")[0] not in current:
+                path.unlink(missing_ok=True)
 
 
 def _dump(path: Path, index: Index) -> None:

@@ -49,7 +49,7 @@ async def _tell_skipped(knowledge: KnowledgeBase, note: Note) -> None:
     skipped = await knowledge.skipped() if isinstance(knowledge, LocalKnowledgeBase) else {}
     for name, reason in list(skipped.items())[:LISTED]:
         detail = f"{in_one_line(name)} is not searched: {reason}."
-        note(Finding(PART, "warn", detail, "Convert it to Markdown or text, or remove it."))
+        note(Finding(PART, "warn", detail, "Mend or convert it, or remove it."))
     if len(skipped) > LISTED:
         note(Finding(PART, "warn", f"{len(skipped) - LISTED} more files are not searched."))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbot.knowledge.local.folder import LARGEST, File, list_folder
+from chatbot.knowledge.local.folder import LARGEST, LARGEST_CONVERTED, File, list_folder
 from chatbot.knowledge.local.reading import UnreadableError, decode, read_bytes, read_profile
 
 
@@ -24,7 +24,9 @@ def test_documents_are_found_at_any_depth(tmp_path: Path) -> None:
 
 def test_what_cannot_be_a_document_is_left_out_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "empty.md").touch()
-    (tmp_path / "report.pdf").write_bytes(b"%PDF")
+    (tmp_path / "slides.pptx").write_bytes(b"PK")
+    (tmp_path / "large.pdf").write_bytes(b"%PDF")
+    os.truncate(tmp_path / "large.pdf", LARGEST_CONVERTED + 1)
     (tmp_path / ".hidden.md").write_text("text")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "notes.md").write_text("text")
@@ -40,7 +42,10 @@ def test_what_cannot_be_a_document_is_left_out_with_a_reason(tmp_path: Path) -> 
         "empty.md": "the file is empty",
         "huge.txt": "the file is larger than 8 MiB",
         "pipe.md": "it is neither a file nor a folder",
-        "report.pdf": "only Markdown and text files are read",
+        "large.pdf": "the file is larger than 64 MiB",
+        "slides.pptx": (
+            "only Markdown, text, PDF, Word (.docx), Excel (.xlsx) and HTML files are read"
+        ),
     }
 
 
