@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.console import Console
 
@@ -10,6 +11,7 @@ from chatbot.domain import Turn, checked_id
 from chatbot.errors import InputError
 from chatbot.events import Event
 from graphs.conversation import Choices
+from graphs.images import addresses_of
 from graphs.synchronous import SyncChatbot
 from serving.cli.reply import Reply
 from serving.cli.views import view_of_turn
@@ -20,18 +22,22 @@ LOOKED_BACK = 20  # turns, since those that were replaced do not count
 
 @dataclass(kw_only=True)
 class Conversation:
-    """What is being talked about where, and the last reply."""
+    """What is being talked about where, and the last reply.
+
+    `images` go with the next question.
+    """
 
     bot: SyncChatbot
     console: Console
     session_id: str
     choices: Choices
+    images: list[str | Path] = field(default_factory=list)
     reply: Reply = field(default_factory=Reply)
     goes_on: bool = True
 
     def ask(self, question: str) -> None:
         """Ask and show the answer."""
-        self._show(self.bot.stream(question, **self._chosen()))
+        self._ask(question, {**self._chosen(), "images": list(self.images)})
 
     def regenerate(self) -> None:
         """Have the last question answered again, in the place of the last answer.
@@ -40,17 +46,19 @@ class Conversation:
             InputError: Nothing was asked here yet.
         """
         last = self.last_turn()
-        chosen: Choices = {**self._chosen(), "replaces": last.id}
+        images = addresses_of(last)
+        chosen: Choices = {**self._chosen(), "images": images, "replaces": last.id}
         self._show(self.bot.stream(last.question, **chosen))
 
     def edit(self, question: str) -> None:
-        """Ask another question in the place of the last one.
+        """Ask another question in the place of the last one, with its images if no others.
 
         Raises:
             InputError: Nothing was asked here yet.
         """
-        chosen: Choices = {**self._chosen(), "replaces": self.last_turn().id}
-        self._show(self.bot.stream(question, **chosen))
+        last = self.last_turn()
+        images = list(self.images) or addresses_of(last)
+        self._ask(question, {**self._chosen(), "images": images, "replaces": last.id})
 
     def last_turn(self) -> Turn:
         """Return the last turn of the session.
@@ -77,6 +85,11 @@ class Conversation:
     def tell(self, words: str) -> None:
         """Say something beside the conversation."""
         self.console.print(words, style="dim")
+
+    def _ask(self, question: str, chosen: Choices) -> None:
+        self._show(self.bot.stream(question, **chosen))
+        if self.reply.error is None:
+            self.images.clear()  # after a failure they are there for the next try
 
     def _chosen(self) -> Choices:
         return {**self.choices, "session_id": self.session_id}

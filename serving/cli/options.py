@@ -39,6 +39,15 @@ LanguageName = Annotated[
         help='The language of the answer, such as "Chinese". [default: the question\'s]',
     ),
 ]
+ImageNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--image",
+        "-i",
+        metavar="FILE",
+        help="Show the model this image: a file, or an https address. Repeat it for several.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Port = Annotated[
     int, typer.Option(min=0, max=65535, metavar="NUMBER", help="The port to listen on.")

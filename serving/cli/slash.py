@@ -3,12 +3,14 @@
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.text import Text
 
 from chatbot.errors import InputError
 from serving.cli.conversation import Conversation
+from serving.cli.pictures import picture, save_pictures
 from serving.cli.reply import source_line
 from serving.cli.tables import plain_table, table_of_sessions
 from serving.cli.why import explanation
@@ -87,6 +89,29 @@ def _edit(conversation: Conversation, question: str) -> None:
     conversation.edit(question)
 
 
+def _image(conversation: Conversation, name: str) -> None:
+    if name == "none":
+        conversation.images.clear()
+    elif name:
+        image = picture(name)
+        if isinstance(image, Path) and not image.is_file():
+            message = f"There is no file {image}."
+            raise InputError(message)
+        conversation.images.append(image)
+    images = conversation.images
+    shown = [image.name if isinstance(image, Path) else image for image in images]
+    names = ", ".join(in_one_line(name, 60) for name in shown)
+    conversation.tell(f"The next question shows: {names or 'no image'}.")
+
+
+def _save(conversation: Conversation, folder: str) -> None:
+    files = save_pictures(
+        conversation.bot, conversation.reply.text, Path(folder or ".").expanduser()
+    )
+    for file in files:
+        conversation.console.print(str(file))
+
+
 def _assistant(conversation: Conversation, name: str) -> None:
     known = conversation.bot.assistants()
     if name in {"", "all"}:
@@ -125,6 +150,10 @@ COMMANDS: Mapping[str, _Command] = {
     "/new": _Command(_new, "begin a new session, by the NAME that follows if any"),
     "/sessions": _Command(_sessions, "list the sessions; NUMBER or NAME goes on in one"),
     "/assistant": _Command(_assistant, "list the assistants; NAME asks that one, all all"),
+    "/image": _Command(
+        _image, "show the FILE or address to the model next; none takes it back"
+    ),
+    "/save": _Command(_save, "save the images of the last answer, to the FOLDER that follows"),
     "/sources": _Command(_sources, "show the passages that the last answer cites"),
     "/why": _Command(_why, "show how the last answer came about"),
     "/regenerate": _Command(_regenerate, "answer the last question again"),
