@@ -2,18 +2,18 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.domain import LoadedHistory, Turn, in_force
-from chatbot.errors import HistoryError, InputError, ModelError
+from chatbot.errors import HistoryError, InputError
 from chatbot.messages import text_of
 from chatbot.models.structured import StructuredOutput
 from chatbot.ports import Ports
+from graphs.images import earlier_images, question_images
 from graphs.intake import choices_of, clean, images_of, question_of, session_of, turn_of
 from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
@@ -92,27 +92,16 @@ async def open_turn(
     summary, recent = since_summary(earlier)
     shown = recent[-limit:] if limit else []
     turn.out_of_sight = recent[: len(recent) - len(shown)]
+    images = await question_images(images_of(state.messages, turn.id), turn, ports)
+    left = ports.image_policy.most - len(images)
     return {
         "turn": turn,
-        "images": await _images(state, turn, ports),
+        "images": images,
+        "earlier_images": await earlier_images(shown, turn, ports, most=left),
         "history": shown,
         "summary": summary,
         "messages": [RemoveMessage(id=str(message.id)) for message in answers],
     }
-
-
-async def _images(
-    state: ChatState, turn: LiveTurn, ports: Ports
-) -> Sequence[Mapping[str, Any]]:
-    """Return the question's images, checked; refused before anything is asked of a model."""
-    found = images_of(state.messages, turn.id)
-    if not found:
-        return ()
-    if not ports.sees_images:
-        message = "The language model cannot read images. Ask without one, or set one that can."
-        raise ModelError("unsupported", message)
-    turn.note(images=len(found))
-    return await ports.image_policy.checked(found)
 
 
 async def _loaded(turn: LiveTurn, ports: Ports, limit: int) -> LoadedHistory:

@@ -1,7 +1,7 @@
 """What the graph remembers, what one turn works with, and what one run may choose."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage
@@ -38,6 +38,9 @@ class ChatState:
     history: Annotated[Sequence[Turn], UntrackedValue] = ()
     summary: Annotated[str, UntrackedValue] = ""
     images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue] = ()
+    earlier_images: Annotated[Mapping[str, Sequence[Any]], UntrackedValue] = field(
+        default_factory=dict
+    )
     assistants: Annotated[Sequence[Assistant], UntrackedValue] = ()
     route: Annotated[Route | None, UntrackedValue] = None
     respondent: Annotated[Assistant | None, UntrackedValue] = None
@@ -54,6 +57,7 @@ class ChatUpdate(TypedDict, total=False):
     history: Annotated[Sequence[Turn], UntrackedValue]
     summary: Annotated[str, UntrackedValue]
     images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue]
+    earlier_images: Annotated[Mapping[str, Sequence[Any]], UntrackedValue]
     assistants: Annotated[Sequence[Assistant], UntrackedValue]
     route: Annotated[Route | None, UntrackedValue]
     respondent: Annotated[Assistant | None, UntrackedValue]
