@@ -1,6 +1,7 @@
-"""What `langgraph.json` names: the graph of this server, and our HTTP app inside it."""
+"""What `langgraph.json` names: the graph, our HTTP app beside it, and who may use both."""
 
 import asyncio
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
@@ -8,6 +9,8 @@ from chatbot.errors import ChatbotError
 from graphs.chat import ChatGraph
 from graphs.conversation import Chatbot
 from graphs.opening import FROM_CHECKPOINT
+from serving.auth import Authenticator
+from serving.auth.langgraph import langgraph_auth
 from serving.http.app import create_app
 
 OPEN_SECONDS = 60.0
@@ -24,18 +27,26 @@ async def chat(config: RunnableConfig) -> ChatGraph:
     Raises:
         ChatbotError: The chatbot did not open within a minute; the log says why.
     """
-    give_up = asyncio.get_running_loop().time() + OPEN_SECONDS
-    while (bot := _bot()) is None:
-        if asyncio.get_running_loop().time() > give_up:
-            message = "The chatbot could not be opened. The log has the details."
-            raise ChatbotError(message)
-        await asyncio.sleep(POLL_SECONDS)
+    bot: Chatbot = await _opened("bot")
     if not config.get("configurable", {}).get("checkpoint_id"):
         return bot.graph
     # Only here it is seen that a client goes on from an earlier point: it edits, or asks again.
     return bot.graph.with_config(configurable={FROM_CHECKPOINT: True})
 
 
-def _bot() -> Chatbot | None:
-    bot: Chatbot | None = getattr(app.state, "bot", None)
-    return bot
+async def _authenticator() -> Authenticator:
+    found: Authenticator = await _opened("authenticator")
+    return found
+
+
+async def _opened(name: str) -> Any:  # noqa: ANN401 - what the lifespan put there
+    give_up = asyncio.get_running_loop().time() + OPEN_SECONDS
+    while (found := getattr(app.state, name, None)) is None:
+        if asyncio.get_running_loop().time() > give_up:
+            message = "The chatbot could not be opened. The log has the details."
+            raise ChatbotError(message)
+        await asyncio.sleep(POLL_SECONDS)
+    return found
+
+
+auth = langgraph_auth(_authenticator)

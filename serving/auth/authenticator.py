@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 COOKIE = "chatbot_token"
 REFRESH_SECONDS = 5.0
+NEW_KEY_SECONDS = 0.5
 LONGEST_PROOF = 8192
 
 
@@ -91,12 +92,12 @@ class Authenticator:
         Raises:
             SignInError: It is nobody's.
         """
-        if time.monotonic() - self._read_at > REFRESH_SECONDS:
-            try:
-                await self.refresh()
-            except ConfigurationError as error:
-                logger.warning("%s The keys read before stay valid.", error.message)
-        if (key := self._keys.find(proof, datetime.now(UTC))) is not None:
+        await self._keep_fresh(REFRESH_SECONDS)
+        key = self._keys.find(proof, datetime.now(UTC))
+        if key is None and proof.startswith(f"{PREFIX}_"):
+            await self._keep_fresh(NEW_KEY_SECONDS)  # it may just have been made
+            key = self._keys.find(proof, datetime.now(UTC))
+        if key is not None:
             names = None if key.assistants is None else frozenset(key.assistants)
             found = Identity(user_id=key.user, assistants=names)
         elif self._tokens is None or proof.startswith(f"{PREFIX}_"):
@@ -105,6 +106,15 @@ class Authenticator:
         else:
             found = self._tokens.identity(proof)
         return replace(found, operator=found.user_id in self._operators)
+
+    async def _keep_fresh(self, seconds: float) -> None:
+        """Read the files again if they were read longer ago than this."""
+        if time.monotonic() - self._read_at <= seconds:
+            return
+        try:
+            await self.refresh()
+        except ConfigurationError as error:
+            logger.warning("%s The keys read before stay valid.", error.message)
 
 
 def proof_in(headers: Mapping[str, str], *, cookies: bool) -> str:

@@ -1,4 +1,4 @@
-"""The commands that come in groups: `chatbot sessions …` and `chatbot knowledge …`."""
+"""The commands that come in groups: `chatbot sessions …`, `knowledge …` and `keys …`."""
 # ruff: noqa: PLC0415 - so that `chatbot --help` answers at once
 
 from pathlib import Path
@@ -11,6 +11,7 @@ from serving.cli.startup import load_settings
 
 sessions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 knowledge = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @sessions.command("list")
@@ -139,3 +140,42 @@ def search(
     from serving.cli import knowledge as commands
 
     commands.search(settings, query, assistant or [], limit, as_json=as_json)
+
+
+@keys.command("create")
+def create_key(
+    user: Annotated[str, typer.Argument(help="Whose key it is, such as ann@example.com.")],
+    *,
+    assistant: Annotated[
+        list[str] | None,
+        typer.Option("--assistant", "-a", help="The only ones it may ask. [default: all]"),
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0.01, help="How long it works. [default: for ever]")
+    ] = None,
+) -> None:
+    """Make an API key for a user and print it, this once."""
+    settings = load_settings()
+    from serving.cli import keys as commands
+
+    commands.create(settings, user, assistant, days)
+
+
+@keys.command("list")
+def list_keys(*, as_json: AsJson = False) -> None:
+    """List the keys: whose they are and what they may, not the keys themselves."""
+    settings = load_settings()
+    from serving.cli import keys as commands
+
+    commands.show(settings, as_json=as_json)
+
+
+@keys.command("revoke")
+def revoke_key(
+    key: Annotated[str, typer.Argument(help="The key's name in the list.")],
+) -> None:
+    """Take a key back."""
+    settings = load_settings()
+    from serving.cli import keys as commands
+
+    commands.revoke(settings, key)

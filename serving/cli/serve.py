@@ -5,6 +5,7 @@ import asyncio
 from chatbot.errors import ConfigurationError
 from chatbot.logs import configure_logging
 from chatbot.settings import Settings
+from serving.auth import Authenticator
 from serving.cli.ports import is_local, listen
 from serving.cli.words import complain
 
@@ -17,10 +18,11 @@ def serve(host: str, port: int, *, insecure: bool) -> None:
     """
     settings = Settings.load()
     with listen(host, port, "chatbot serve --port 8123") as bound:
-        if not insecure and not is_local(bound):
+        if not insecure and not is_local(bound) and not Authenticator(settings).required:
             message = (
                 f"{host} can be reached from other machines, and nobody has to sign in. "
-                "Use 127.0.0.1, or add --insecure if the network around it is trusted."
+                "Use 127.0.0.1, set AUTH_KEYS_DIR or JWT_*, or add --insecure if the network "
+                "around it is trusted."
             )
             raise ConfigurationError(message)
         if not is_local(bound) and not settings.hosts:
