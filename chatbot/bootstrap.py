@@ -166,6 +166,7 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
             silence_seconds=settings.knowledge_timeout_seconds
             + settings.first_token_timeout_seconds,
             answer_seconds=_answer_seconds(settings),
+            documents_url=DOCUMENTS,
         )
         ragflow = await stack.enter_async_context(opened)
         mode = settings.ragflow_mode

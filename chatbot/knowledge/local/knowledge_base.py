@@ -10,7 +10,7 @@ from threading import Event
 
 from chatbot.domain import Assistant, Findings, SourceFile
 from chatbot.errors import KnowledgeBaseError
-from chatbot.knowledge.local.addresses import address_of
+from chatbot.knowledge.addresses import address_of
 from chatbot.knowledge.local.indexing import Report
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh

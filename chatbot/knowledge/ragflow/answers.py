@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 from ragflow_sdk import Chat, Session
 
@@ -94,7 +95,8 @@ class RagflowAnswers:
         question = question.strip().encode(errors="replace").decode()
         async with aclosing(without(words, self._stream(question, assistant))) as stream:
             async for piece in stream:
-                yield piece
+                passages = self._knowledge_base.addressed(piece.passages)
+                yield replace(piece, passages=passages) if passages else piece
 
     async def _stream(
         self, question: str, assistant: Assistant

@@ -1,24 +1,21 @@
 """The documents of one dataset: listed, uploaded, parsed, deleted, downloaded."""
 
 import asyncio
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
+import aiohttp
 from ragflow_sdk import DataSet
 from ragflow_sdk import Document as SdkDocument
 
-from chatbot.domain import SourceFile
 from chatbot.knowledge.ragflow import wire
-from chatbot.knowledge.ragflow.errors import RagflowError, unusable
+from chatbot.knowledge.ragflow.errors import RagflowError, too_late, unusable
 from chatbot.knowledge.ragflow.listing import rows_of_all_pages
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 UPLOAD_SECONDS = 600.0
-DOWNLOAD_SILENCE_SECONDS = 30.0
-LOOKUPS_AT_ONCE = 8
+DOWNLOAD_FACTOR = 4  # times what a search may take
 _ATTACHMENT = "attachment"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Documents:
@@ -106,37 +103,20 @@ class Documents:
         document = SdkDocument(
             self._transport, {"id": document_id, "dataset_id": self.dataset_id}
         )
-        async with self._transport.stream(
-            document.download, silence_seconds=DOWNLOAD_SILENCE_SECONDS
-        ) as response:
-            disposition = response.headers.get("Content-Disposition", "")
-            if not disposition.strip().lower().startswith(_ATTACHMENT):
-                await self._transport.connection.envelope(response)  # raises what it reports
-                reason = "a reply that is no file"
-                raise unusable(reason)
+        seconds = DOWNLOAD_FACTOR * self._transport.timeout_seconds
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._transport.stream(document.download, silence_seconds=seconds) as response,
+            ):
+                return await self._file(response)
+        except TimeoutError:
+            raise too_late(seconds) from None
+
+    async def _file(self, response: aiohttp.ClientResponse) -> bytes:
+        disposition = response.headers.get("Content-Disposition", "")
+        if disposition.strip().lower().startswith(_ATTACHMENT):
             return await self._transport.connection.read(response)
-
-
-async def source_file(
-    transport: RagflowTransport, dataset_ids: Iterable[str], document_id: str
-) -> SourceFile | None:
-    """Return the file of a document in one of the datasets, or nothing if none has it.
-
-    Raises:
-        RagflowError: RAGFlow could not be asked, or does not give the file.
-    """
-    if _ID.fullmatch(document_id) is None:
-        return None
-    turns = asyncio.Semaphore(LOOKUPS_AT_ONCE)
-
-    async def look(dataset_id: str) -> tuple[Documents, wire.Document] | None:
-        async with turns:
-            documents = Documents(transport, dataset_id)
-            found = await documents.find(document_id)
-            return None if found is None else (documents, found)
-
-    looked = await asyncio.gather(*(look(each) for each in dict.fromkeys(dataset_ids)))
-    for documents, document in filter(None, looked):
-        content = await documents.download(document.id)
-        return SourceFile(name=document.name, content=content)
-    return None
+        await self._transport.connection.envelope(response)  # raises what it reports
+        reason = "a reply that is no file"
+        raise unusable(reason)

@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
+from chatbot.knowledge.addresses import address_of
 from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.ragflow.cache import Renewed
-from chatbot.knowledge.ragflow.documents import source_file
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
 from chatbot.knowledge.ragflow.retrieval import Answer, Retrieval
+from chatbot.knowledge.ragflow.source import source_file
 from chatbot.knowledge.ragflow.tasks import all_within
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
@@ -30,13 +32,19 @@ class RagflowKnowledgeBase:
     """Searches the datasets of RAGFlow's assistants; an assistant here is a chat there.
 
     Owns the transport. The list of assistants is renewed in the background when it is older
-    than `list_seconds`.
+    than `list_seconds`. `documents_url` is where `document` is served: passages get an address
+    below it, unless RAGFlow knows where the document came from.
     """
 
     def __init__(
-        self, transport: RagflowTransport, *, list_seconds: float = LIST_SECONDS
+        self,
+        transport: RagflowTransport,
+        *,
+        list_seconds: float = LIST_SECONDS,
+        documents_url: str = "",
     ) -> None:
         self._transport = transport
+        self._documents_url = documents_url
         self._listing: Renewed[Listing] = Renewed(
             lambda: load_listing(transport), fresh_seconds=list_seconds
         )
@@ -66,9 +74,20 @@ class RagflowKnowledgeBase:
             answer for result in results if isinstance(result, list) for answer in result
         ]
         return Findings(
-            passages=_merged(answers, limit),
+            passages=self.addressed(_merged(answers, limit)),
             failures=_failures(zip(asked, results, strict=True)),
         )
+
+    def addressed(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Return the passages, each with the address that opens it."""
+        if not self._documents_url:
+            return list(passages)
+        return [
+            each
+            if each.url or not each.document_id
+            else replace(each, url=address_of(each, self._documents_url))
+            for each in passages
+        ]
 
     async def document(
         self, document_id: str, *, assistants: Sequence[Assistant]

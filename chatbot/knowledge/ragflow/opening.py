@@ -18,13 +18,14 @@ class Ragflow:
 
 
 @asynccontextmanager
-async def open_ragflow(
+async def open_ragflow(  # noqa: PLR0913 - settings, by name
     base_url: str,
     key: str,
     *,
     timeout_seconds: float = 15,
     silence_seconds: float = SILENCE_SECONDS,
     answer_seconds: float = ANSWER_SECONDS,
+    documents_url: str = "",
 ) -> AsyncIterator[Ragflow]:
     """Open RAGFlow, and close its connections at the end.
 
@@ -32,7 +33,7 @@ async def open_ragflow(
         ConfigurationError: The key cannot be one.
     """
     transport = RagflowTransport(base_url, key, timeout_seconds=timeout_seconds)
-    passages = RagflowKnowledgeBase(transport)
+    passages = RagflowKnowledgeBase(transport, documents_url=documents_url)
     answers = RagflowAnswers(
         transport, passages, silence_seconds=silence_seconds, answer_seconds=answer_seconds
     )

@@ -229,41 +229,6 @@ async def test_an_assistant_over_nothing_parsed_is_refused_in_the_words_of_ragfl
                 await assistant_over(transport, "A", dataset_id)
 
 
-async def test_a_citation_opens_its_document() -> None:
-    with RagflowServer() as server:
-        async with opened(server) as knowledge_base:
-            assistants = await knowledge_base.assistants()
-            findings = await knowledge_base.search(
-                "Who wrote Walden?", assistants=assistants, limit=1
-            )
-            document_id = findings.passages[0].document_id
-            file = await knowledge_base.document(document_id, assistants=assistants)
-            others = await knowledge_base.document(document_id, assistants=assistants[:0])
-    assert file is not None
-    assert others is None
-    assert file.name == "walden.txt"
-    assert b"Thoreau" in file.content
-
-
-@pytest.mark.parametrize("document_id", ["0" * 32, "../../a", "a/b", "", "x" * 99, "?id=1"])
-async def test_an_unknown_document_is_not_opened(document_id: str) -> None:
-    with RagflowServer() as server:
-        async with opened(server) as knowledge_base:
-            assistants = await knowledge_base.assistants()
-            found = await knowledge_base.document(document_id, assistants=assistants)
-    assert found is None
-
-
-async def test_a_document_of_no_assistant_is_not_opened() -> None:
-    secret = Dataset(name="secret", documents=[Document(name="s.md", chunks=["secret"])])
-    with RagflowServer() as server:
-        server.datasets[secret.id] = secret
-        async with opened(server) as knowledge_base:
-            assistants = await knowledge_base.assistants()
-            found = await knowledge_base.document(secret.documents[0].id, assistants=assistants)
-    assert found is None
-
-
 def test_files_of_one_name_keep_apart_by_their_folders(tmp_path: Path) -> None:
     for name in ("a/x/n.md", "b/x/n.md", "b/m.md", ".git/n.md", "a/.hidden"):
         path = tmp_path / name

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from chatbot.domain import Passage
 
-_PAGE = re.compile(r"(?:^|› )p\. (\d+)$")
+_PAGE = re.compile(r"(?:^|› )p\. (\d+)(?:–\d+)?$")
 _FIRST_WORDS = re.compile(r"\S.{0,40}(?=\s|$)|\S.{0,20}")
 _SHOWN_AS_THEY_ARE = (".md", ".markdown", ".txt", ".text")
 
@@ -19,7 +19,7 @@ def address_of(passage: Passage, documents_url: str) -> str:
     if page := _PAGE.search(passage.location):
         return f"{address}#page={page[1]}"
     words = _FIRST_WORDS.search(passage.text)
-    if words and passage.document_id.lower().endswith(_SHOWN_AS_THEY_ARE):
+    if words and passage.document.lower().endswith(_SHOWN_AS_THEY_ARE):
         # a dash and a comma separate the parts of a text fragment
         return f"{address}#:~:text={quote(words[0], safe='').replace('-', '%2D')}"
     return address

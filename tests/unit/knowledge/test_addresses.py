@@ -3,7 +3,7 @@
 import pytest
 
 from chatbot.domain import Passage
-from chatbot.knowledge.local.addresses import address_of
+from chatbot.knowledge.addresses import address_of
 
 
 def at(document_id: str, text: str = "", location: str = "") -> str:
@@ -26,6 +26,7 @@ def at(document_id: str, text: str = "", location: str = "") -> str:
         pytest.param(
             "a/b.pdf", "text", "Rules › p. 3", "a/b.pdf#page=3", id="page below a heading"
         ),
+        pytest.param("a/b.pdf", "text", "p. 3–4", "a/b.pdf#page=3", id="first page of several"),
         pytest.param("b.docx", "text", "Rules", "b.docx", id="Word has no places"),
         pytest.param("b.md", "A pump.", "", "b.md#:~:text=A%20pump.", id="text"),
         pytest.param(
