@@ -47,7 +47,9 @@ def langgraph_auth(find: FindAuthenticator) -> Auth:
             value["namespace"] = (ctx.user.identity, *namespace)
             return None
         mine = {"owner": ctx.user.identity}
-        value["metadata"] = {**(value.get("metadata") or {}), **mine}
+        if value.get("metadata") is None:
+            value["metadata"] = {}
+        value["metadata"].update(mine)  # the server holds on to this very one
         return mine
 
     return auth

@@ -32,6 +32,8 @@ class Guarded:
     ) -> AsyncIterator[LangGraphClient]:
         key = create_key(self.keys, user, assistants=assistants)
         headers = {"Authorization": f"Bearer {key}"}
+        async with httpx.AsyncClient(base_url=self.url) as http:
+            await _known(http, headers)
         async with get_client(url=self.url, headers=headers) as opened:
             yield opened
 
