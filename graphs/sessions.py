@@ -64,6 +64,15 @@ class Sessions:
             raise InputError(message)
         return found
 
+    async def running(self, session_id: str, *, user_id: str | None = None) -> Turn | None:
+        """Return the turn that is being answered in a session, with its answer so far.
+
+        It may be another process that answers; then it is at most a second old.
+        """
+        if self._ports.leases is None:
+            return None
+        return await self._ports.leases.running(session_of(session_id, user_id))
+
     async def sessions(
         self, *, user_id: str | None = None, limit: int = 50, before: datetime | None = None
     ) -> Sequence[SessionSummary]:

@@ -1,7 +1,7 @@
 import asyncio
-import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,62 +13,22 @@ from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.mongodb import MongoLeases
-from chatbot.leases.resilient import ResilientLeases
 from chatbot.leases.sweeping import Sweeper
 from chatbot.ports import SessionLeases
+from tests.integration.leases.stores import (
+    ANN,
+    BOB,
+    SECONDS,
+    Open,
+    cut_off,
+    expire,
+    in_memory,
+    local,
+    mongodb,
+    resilient,
+    turn,
+)
 from tests.servers.mongod import Mongod
-
-SECONDS = 0.5
-Opened = AbstractAsyncContextManager[SessionLeases]
-Open = Callable[[Mongod, Path], Opened]
-ANN = Session(session_id="s", user_id="ann")
-BOB = Session(session_id="s", user_id="bob")
-
-
-def turn(name: str, answer: str = "") -> Turn:
-    record = {"intent": "general_chat", "$set": "no operator"}
-    return Turn(
-        id=name,
-        question=f"{name}? $question",
-        answer=answer,
-        started_at=datetime.now(UTC),
-        record=record,
-    )
-
-
-@asynccontextmanager
-async def local(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
-    leases = LocalLeases(folder / "leases.sqlite3", seconds=SECONDS)
-    yield leases
-    await leases.close()
-
-
-@asynccontextmanager
-async def in_memory(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
-    leases = LocalLeases(":memory:", seconds=SECONDS)
-    yield leases
-    await leases.close()
-
-
-@asynccontextmanager
-async def mongodb(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
-    client = open_client(mongod.uri)
-    name = f"leases-{uuid.uuid4().hex[:8]}"
-    yield MongoLeases(client, database=name, collection="chat", seconds=SECONDS)
-    await client.drop_database(name)
-    await client.close()
-
-
-@asynccontextmanager
-async def resilient(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
-    async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
-        yield ResilientLeases(primary, second, away=lambda: False, failed=lambda _: None)
-
-
-@asynccontextmanager
-async def cut_off(mongod: Mongod, folder: Path) -> AsyncIterator[SessionLeases]:
-    async with mongodb(mongod, folder) as primary, local(mongod, folder) as second:
-        yield ResilientLeases(primary, second, away=lambda: True, failed=lambda _: None)
 
 
 @pytest.fixture(
@@ -88,10 +48,6 @@ async def leases(
         yield opened
 
 
-async def expire() -> None:
-    await asyncio.sleep(SECONDS + 0.1)
-
-
 async def test_one_turn_at_a_time(leases: SessionLeases) -> None:
     assert await leases.claim(ANN, turn("one")) is None
     with pytest.raises(BusyError) as raised:
@@ -107,10 +63,17 @@ async def test_one_turn_at_a_time(leases: SessionLeases) -> None:
 
 
 async def test_only_one_of_many_gets_it(leases: SessionLeases) -> None:
-    claims = [leases.claim(ANN, turn(f"turn-{number}")) for number in range(10)]
-    results = await asyncio.gather(*claims, return_exceptions=True)
-    assert sum(isinstance(result, BusyError) for result in results) == 9
-    assert results.count(None) == 1
+    async def gets_it(number: int) -> bool:
+        while True:
+            try:
+                return await leases.claim(ANN, turn(f"turn-{number}")) is None
+            except BusyError:
+                return False
+            except HistoryError:  # a busy machine may miss the deadline
+                continue
+
+    got = await asyncio.gather(*map(gets_it, range(10)))
+    assert sum(got) == 1
 
 
 async def test_a_running_answer_is_shown(leases: SessionLeases) -> None:
@@ -177,58 +140,56 @@ async def test_what_the_dead_left_is_swept_up(leases: SessionLeases) -> None:
     await history.close()
 
 
-async def test_leases_are_shared_between_processes(tmp_path: Path, mongod: Mongod) -> None:
-    async with local(mongod, tmp_path) as one, local(mongod, tmp_path) as other:
-        await one.claim(ANN, turn("one", "said in one process"))
-        with pytest.raises(BusyError):
-            await other.claim(ANN, turn("two"))
-        shown = await other.running(ANN)
-        assert shown is not None
-        assert shown.answer == "said in one process"
+async def test_a_session_that_cannot_be_kept_holds_up_no_other(leases: SessionLeases) -> None:
+    history = Picky(":memory:")
+    await leases.claim(ANN, turn("refused", "a"))
+    await leases.claim(BOB, turn("taken", "b"))
+    await expire()
+    assert await Sweeper(history, leases).sweep() == 1
+    assert [t.id for t in (await history.load(BOB, limit=5)).turns] == ["taken"]
+    await history.close()
 
 
-@pytest.mark.parametrize("away_first", [False, True], ids=["goes away", "comes back"])
-async def test_a_session_stays_with_its_turn_when_mongodb(
-    mongod: Mongod, tmp_path: Path, away_first: bool
+class Picky(LocalChatHistory):
+    """A history that refuses the turns of one user."""
+
+    async def save(self, session: Session, turn: Turn) -> str:
+        if session == ANN:
+            message = "This one is refused."
+            raise HistoryError(message)
+        return await super().save(session, turn)
+
+
+NO_TURNS = ["", "null", "[]", "{}", '{"id": 1}', '{"id": "a", "question": ""}']
+
+
+@pytest.mark.parametrize("text", NO_TURNS)
+async def test_a_lease_that_cannot_be_read_is_no_obstacle_in_a_file(
+    tmp_path: Path, text: str
 ) -> None:
-    away = [away_first]
-    async with mongodb(mongod, tmp_path) as primary, local(mongod, tmp_path) as second:
-        both = ResilientLeases(primary, second, away=lambda: away[0], failed=lambda _: None)
-        await both.claim(ANN, turn("one"))
-        away[0] = not away_first
-        with pytest.raises(BusyError):
-            await both.claim(ANN, turn("two"))
-        assert await both.claim(ANN, turn("one")) is None
-        with pytest.raises(BusyError):
-            await both.claim(ANN, turn("two"))
-        await both.release(ANN, "one")
-        away[0] = False
-        await primary.release(ANN, "one")
-        assert await both.claim(ANN, turn("two")) is None
+    file = tmp_path / "leases.sqlite3"
+    leases = LocalLeases(file, seconds=SECONDS)
+    await leases.claim(ANN, turn("dead"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("UPDATE leases SET turn = ?, expires_at = 0", (text,))
+    assert await leases.abandoned(5) == []
+    assert await leases.claim(ANN, turn("next")) is None
+    await leases.close()
 
 
-async def test_a_failure_is_told(tmp_path: Path) -> None:
-    told: list[HistoryError] = []
-    with Mongod() as server:
-        async with mongodb(server, tmp_path) as primary, local(server, tmp_path) as second:
-            both = ResilientLeases(primary, second, away=lambda: bool(told), failed=told.append)
-            server.pause()
-            await both.claim(ANN, turn("one"))
-            assert len(told) == 1
-            assert await both.claim(ANN, turn("one")) is None
-            server.resume()
-
-
-async def test_a_lease_outlives_the_loss_of_mongodb(tmp_path: Path) -> None:
-    with Mongod() as server:
-        async with mongodb(server, tmp_path) as primary:
-            second = LocalLeases(":memory:", seconds=60)
-            both = ResilientLeases(primary, second, away=lambda: False, failed=lambda _: None)
-            server.pause()
-            assert await both.claim(ANN, turn("one")) is None
-            with pytest.raises(HistoryError):
-                await primary.claim(ANN, turn("one"))
-            with pytest.raises(BusyError):
-                await both.claim(ANN, turn("two"))
-            server.resume()
-            await second.close()
+@pytest.mark.parametrize("text", NO_TURNS)
+async def test_a_lease_that_cannot_be_read_is_no_obstacle_in_mongodb(
+    mongod: Mongod, text: str
+) -> None:
+    async with open_client(mongod.uri) as client:
+        leases = MongoLeases(client, database="unreadable", collection="chat", seconds=SECONDS)
+        broken = {
+            "turn": text,
+            "turn_id": "dead",
+            "expires_at": datetime(2026, 1, 1, tzinfo=UTC),
+        }
+        await client["unreadable"]["chat_leases"].replace_one(
+            {"_id": ANN.key}, broken, upsert=True
+        )
+        assert await leases.abandoned(5) == []
+        assert await leases.claim(ANN, turn("next")) is None
