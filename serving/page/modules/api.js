@@ -14,6 +14,7 @@ export class ServiceError extends Error {
 
 export const listSessions = async () => (await request("/api/sessions?limit=200")).sessions;
 export const listAssistants = async () => (await request("/api/assistants")).assistants;
+export const readImageLimits = () => request("/api/images");
 export const readHealth = () => request("/health");
 export const deleteSession = (id) => request(sessionAddress(id), { method: "DELETE" });
 
@@ -52,7 +53,8 @@ export async function* ask(body, signal) {
       const frames = (waiting + value).split("\n\n");
       waiting = frames.pop();
       for (const frame of frames) {
-        if (frame.startsWith("data: ")) yield JSON.parse(frame.slice("data: ".length));
+        const data = frame.split("\n").find((line) => line.startsWith("data: "));
+        if (data) yield JSON.parse(data.slice("data: ".length));
       }
     }
   } catch (error) {

@@ -1,9 +1,10 @@
 // Where the question is written and sent, and the answer stopped.
 
+import { Attachments } from "./attachments.js";
 import { element, icon } from "./dom.js";
 import { label, words } from "./language.js";
 
-/** Calls `send(text)` and `stop()`; `picker` stands among its tools. */
+/** Calls `send(text, images)` and `stop()`; `picker` stands among its tools. */
 export class Composer {
   #busy = false;
 
@@ -13,12 +14,15 @@ export class Composer {
       "question",
     );
     this.button = element("button", { class: "send", type: "submit" });
+    this.attachments = new Attachments();
     const form = element(
       "form",
       { class: "composer" },
+      this.attachments.root,
       this.field,
-      element("div", { class: "tools" }, picker, this.button),
+      element("div", { class: "tools" }, element("div", { class: "start" }, this.attachments.button, picker), this.button),
     );
+    this.attachments.listen(this.field, form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.#busy) stop();
@@ -48,12 +52,12 @@ export class Composer {
     if (!matchMedia("(pointer: coarse)").matches) this.field.focus({ preventScroll: true });
   }
 
-  #submit(send) {
+  async #submit(send) {
     const text = this.field.value.trim();
     if (!text) return;
     this.field.value = "";
     this.#fit();
-    send(text);
+    send(text, await this.attachments.take());
   }
 
   #fit() {

@@ -46,9 +46,9 @@ export class Conversation extends EventTarget {
   }
 
   /** Ask a question and show its answer as it comes; in the place of a view and those after it. */
-  async ask(question, choices = {}, replaced = null) {
+  async ask({ question, images }, choices = {}, replaced = null) {
     if (this.busy) return;
-    const view = new TurnView(question, this.#actions(choices));
+    const view = new TurnView({ question, images }, this.#actions(choices));
     const gone = replaced ? this.#views.splice(this.#views.indexOf(replaced)) : [];
     for (const each of gone) each.root.remove();
     this.#views.push(view);
@@ -56,7 +56,7 @@ export class Conversation extends EventTarget {
     this.title = this.#views[0].question;
     view.begin();
     const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const body = { question, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
+    const body = { question, images, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
     this.#stopping = new AbortController();
     this.#answering = this.#show(view, body, this.#stopping.signal);
     this.#tell();
@@ -114,8 +114,8 @@ export class Conversation extends EventTarget {
     };
     return {
       again: (view, route) =>
-        after(() => this.ask(view.question, route ? { ...choices, route } : choices, replaceable(view))),
-      edit: (view, question) => after(() => this.ask(question, choices, view.id ? view : null)),
+        after(() => this.ask(view.asked, route ? { ...choices, route } : choices, replaceable(view))),
+      edit: (view, asked) => after(() => this.ask(asked, choices, view.id ? view : null)),
     };
   }
 

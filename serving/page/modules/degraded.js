@@ -9,6 +9,7 @@ const PARTS = {
   model: "degradedModel",
   router: "degradedRouter",
   assistants: "degradedAssistants",
+  images: "degradedImages",
 };
 
 /** Return what is said of a part: its name in words, and the reason as the service gives it. */

@@ -21,9 +21,9 @@ const running = new Map();
 const sidebar = new Sidebar(document.getElementById("sidebar"), { open, begin, removed, running });
 let shown = null;
 
-function askHere(question) {
+function askHere(question, images = []) {
   const choices = picker.names ? { assistants: picker.names } : {};
-  shown.ask(question, choices);
+  shown.ask({ question, images }, choices);
 }
 
 async function open(id, { remember = true } = {}) {
@@ -112,5 +112,6 @@ document.addEventListener("languagechange", () => {
 addEventListener("popstate", openAddress);
 applyLanguage();
 picker.load();
+composer.attachments.load();
 sidebar.load();
 openAddress();

@@ -3,39 +3,50 @@
 import { composing } from "./composer.js";
 import { element, icon } from "./dom.js";
 import { label, words } from "./language.js";
+import { pictureRow } from "./pictures.js";
 
-/** Return the question; `edit(text)` is called with another one for its place. */
-export function questionView(question, edit) {
+/** Return the question of a turn; `edit({question, images})` is called with another in its place. */
+export function questionView(turn, edit) {
   const root = element("div", { class: "asked" });
   const show = () => {
     const pencil = label(element("button", { class: "quiet", type: "button", on: { click: write } }, icon("pencil")), "edit");
-    root.replaceChildren(pencil, element("p", { dir: "auto" }, question));
+    const text = element("p", { dir: "auto" }, turn.question);
+    const said = turn.images.length ? element("div", { class: "said" }, pictureRow(turn.images), text) : text;
+    root.replaceChildren(pencil, said);
   };
   const write = () => {
     const close = () => {
       show();
       root.querySelector("button").focus();
     };
-    const form = editor(question, edit, close);
+    const form = editor(turn, edit, close);
     root.replaceChildren(form);
     const field = form.querySelector("textarea");
     field.focus();
-    field.setSelectionRange(question.length, question.length);
+    field.setSelectionRange(turn.question.length, turn.question.length);
   };
   show();
   return root;
 }
 
-function editor(question, edit, close) {
+function editor(turn, edit, close) {
+  const images = [...turn.images];
+  const row = element("div");
+  const draw = () => row.replaceChildren(...(images.length ? [pictureRow(images, { remove })] : []));
+  const remove = (index) => {
+    images.splice(index, 1);
+    draw();
+  };
+  draw();
   const field = label(element("textarea", { rows: "2", maxlength: "100000", dir: "auto" }), "edit");
-  field.value = question;
+  field.value = turn.question;
   const cancel = element("button", { class: "button", type: "button", on: { click: close } }, words("cancel"));
   const ask = element("button", { class: "button strong", type: "submit" }, words("send"));
-  const form = element("form", { class: "editor" }, field, element("div", { class: "choices" }, cancel, ask));
+  const form = element("form", { class: "editor" }, row, field, element("div", { class: "choices" }, cancel, ask));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const text = field.value.trim();
-    if (text) edit(text);
+    const question = field.value.trim();
+    if (question) edit({ question, images });
   });
   field.addEventListener("keydown", (event) => {
     if (composing(event)) return;

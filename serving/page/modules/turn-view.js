@@ -9,7 +9,7 @@ import { copyText, MarkdownView } from "./markdown/view.js";
 import { questionView } from "./question-view.js";
 import { routeLine, stageLine, whyList } from "./turn-way.js";
 
-/** Shows a turn. `act.again(view, route?)` asks its question anew, `act.edit(view, text)` another. */
+/** Shows a turn. `act.again(view, route?)` asks its question anew, `act.edit(view, asked)` another. */
 export class TurnView {
   #answer = "";
   #thoughts = "";
@@ -19,10 +19,11 @@ export class TurnView {
   #open = false;
   #frame = 0;
 
-  constructor(question, act) {
+  constructor({ question, images = [] }, act) {
     this.id = null;
     this.inPlaceOf = null;
     this.question = question;
+    this.images = images;
     this.again = (route) => act.again(this, route);
     this.text = new MarkdownView({ chip: (number) => this.#chip(number) });
     this.way = element("div", { class: "way" });
@@ -35,7 +36,7 @@ export class TurnView {
       "article",
       { class: "turn" },
       asked,
-      questionView(question, (text) => act.edit(this, text)),
+      questionView(this, (asked) => act.edit(this, asked)),
       answered,
       this.way,
       this.above,
@@ -47,7 +48,7 @@ export class TurnView {
 
   /** Show the turn as the history keeps it. */
   static kept(turn, act) {
-    const view = new TurnView(turn.question, act);
+    const view = new TurnView(turn, act);
     view.id = turn.id;
     const { question: original_query, intent, reason, enhanced_query, assistants, degraded } = turn;
     view.#facts = { original_query, intent, reason, enhanced_query, assistants, degraded };
@@ -57,6 +58,11 @@ export class TurnView {
     const failure = turn.status === "failed" ? { ...turn.error } : null;
     view.#finish({ stopped: turn.status === "stopped", failure });
     return view;
+  }
+
+  /** What was asked, as it can be asked anew. */
+  get asked() {
+    return { question: this.question, images: this.images };
   }
 
   /** Nothing was said: it ended before. */
@@ -83,6 +89,7 @@ export class TurnView {
       case "metadata":
         this.#facts = data;
         this.id = data.turn_id;
+        if (data.images?.length) this.images = data.images;
         break;
       case "reasoning":
         this.#thoughts += data;

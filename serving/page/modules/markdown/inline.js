@@ -1,5 +1,7 @@
 // Reads Markdown inside a line into a tree of spans.
 
+import { isKept } from "../pictures.js";
+
 const ESCAPED = /^\\([!-/:-@[-`{-~])/;
 const CODE = /^(`+)([^]*?[^`])\1(?!`)/;
 const ADDRESS = /^https?:\/\/[^\s<>"'`，。；：！？、（）《》“”]+/;
@@ -79,6 +81,7 @@ function link(rest, { open, depth }) {
   let found = LINK.exec(rest);
   if (found) {
     const target = found[2].replace(/^<|>$/g, "").replace(/\\(.)/g, "$1");
+    if (rest[0] === "!" && isKept(target)) return { length: found[0].length, span: { type: "picture", address: target } };
     const spans = readInline(found[1] || target, { depth: depth + 1 });
     return { length: found[0].length, span: linked(target, spans) };
   }

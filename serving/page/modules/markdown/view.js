@@ -2,6 +2,7 @@
 
 import { become, element, icon } from "../dom.js";
 import { label, words } from "../language.js";
+import { picture } from "../pictures.js";
 import { readBlocks } from "./blocks.js";
 import { readInline } from "./inline.js";
 import { keepTogether } from "./together.js";
@@ -111,6 +112,8 @@ export class MarkdownView {
             { href: span.address, target: "_blank", rel: "noopener noreferrer nofollow" },
             this.#inline(span.spans),
           );
+        case "picture":
+          return picture(span.address);
         case "strongest":
           return element("strong", {}, element("em", {}, this.#inline(span.spans)));
         case "spans":
