@@ -11,11 +11,14 @@ from langchain_core.messages.tool import ToolCallChunk
 from chatbot.errors import ModelError
 from chatbot.models.call_fragments import CallFragments
 from chatbot.models.failures import error_of_frame, model_error
+from chatbot.models.finish_reasons import BROKEN, finish_reason
 from chatbot.models.reasoning import ThinkTags
 
 NOT_JSON = "its reply is not valid JSON"
 OTHER_SHAPE = "its reply has another shape"
 NO_ANSWER = "its reply holds no answer"
+NO_STREAM = "its reply is neither JSON nor a stream of it"
+MOST_TOKENS = 10**9  # that anybody can mean
 
 
 class Completion:
@@ -37,6 +40,7 @@ class Completion:
         self._images: list[str] = []
         self._surrogate = ""
         self.frames = 0
+        self.foreign = False  # whether something came that belongs to no stream of frames
         self.begun = False
         self._spoken = False
         self.finish_reason: str | None = None
@@ -50,7 +54,10 @@ class Completion:
             ModelError: It is not a frame, or it carries an error.
         """
         try:
-            frame = json.loads(data)
+            try:
+                frame = json.loads(data)
+            except UnicodeDecodeError:  # a character that was cut is no reason to lose the rest
+                frame = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise self.protocol_error(NOT_JSON) from error
         self.add(frame)
@@ -98,6 +105,8 @@ class Completion:
             ModelError: The endpoint gave no reason for the end: something is missing.
         """
         if self.finish_reason is None:
+            if self.foreign and not self.frames:
+                raise self.protocol_error(NO_STREAM)
             if self.frames and not self.begun:
                 raise self.protocol_error(NO_ANSWER)
             raise model_error("interrupted", self._endpoint)
@@ -132,11 +141,10 @@ class Completion:
             self._add_delta(delta)
         elif delta is not None:
             raise self.protocol_error(OTHER_SHAPE)
-        reason = choice.get("finish_reason")
-        if reason in ("error", "abort"):
+        reason = finish_reason(_text(choice.get("finish_reason")))
+        if reason in BROKEN:
             raise model_error("interrupted", self._endpoint)
-        if isinstance(reason, str) and reason not in {"", "null"}:
-            self.finish_reason = reason
+        self.finish_reason = reason or self.finish_reason
         self._add_usage(choice.get("usage"))
 
     def _add_delta(self, delta: Mapping[str, Any]) -> None:
@@ -204,7 +212,7 @@ class Completion:
             return
         read = _count(usage.get("prompt_tokens"))
         written = _count(usage.get("completion_tokens"))
-        if not read and not written:
+        if not read:  # nothing is counted yet, or only a part: then all is estimated
             return
         details = usage.get("completion_tokens_details")
         cached = usage.get("prompt_tokens_details")
@@ -225,7 +233,7 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
 
 
 def _joined(thinking: object) -> str:

@@ -111,6 +111,8 @@ class EndpointClient:
             return model_error("connection", self.name, "its TLS certificate is not trusted")
         if isinstance(error, aiohttp.InvalidURL):
             return model_error("connection", self.name, "its address is not valid")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return model_error("protocol", self.name, "its reply is not HTTP")
         return model_error("connection", self.name)
 
     async def _check(self, response: aiohttp.ClientResponse, received: "Received") -> None:

@@ -3,6 +3,7 @@
 from chatbot.errors import ModelError
 
 LONGEST_EVENT = 16 * 1024 * 1024
+_OTHER_LINES = (b":", b"event:", b"id:", b"retry:", b"data")
 
 
 class EventStream:
@@ -12,6 +13,7 @@ class EventStream:
         self._rest = b""
         self._data: list[bytes] = []
         self._size = 0
+        self.foreign = False  # whether something came that is no line of such a stream
 
     def feed(self, received: bytes) -> list[bytes]:
         """Return the data of each event that ended in `received`.
@@ -27,8 +29,10 @@ class EventStream:
         for line in lines:
             if line.startswith(b"data:"):
                 self._add(line)
-            elif not line and self._data:
-                events.append(self._take())
+            elif not line:
+                self._take(events)
+            elif not line.startswith(_OTHER_LINES):
+                self.foreign = True
         if len(self._rest) + self._size > LONGEST_EVENT:
             message = "The language model sent more in one piece than can be read."
             raise ModelError("protocol", message)
@@ -36,10 +40,7 @@ class EventStream:
 
     def end(self) -> list[bytes]:
         """Return the data of a last event that no empty line ended."""
-        if self._rest.startswith(b"data:"):
-            self._add(self._rest.rstrip(b"\r"))
-        self._rest = b""
-        return [self._take()] if self._data else []
+        return self.feed(b"\n\n")
 
     def _with_plain_ends(self, text: bytes) -> bytes:
         # A carriage return at the very end may be half of an end of line.
@@ -51,8 +52,10 @@ class EventStream:
         self._data.append(line[6:] if line[5:6] == b" " else line[5:])
         self._size += len(line)
 
-    def _take(self) -> bytes:
+    def _take(self, events: list[bytes]) -> None:
+        """Move the event that has ended to the others; one without data is none."""
         data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+        if data.strip():
+            events.append(data)
         self._data = []
         self._size = 0
-        return data

@@ -181,17 +181,19 @@ async def _read_events(
 ) -> AsyncGenerator[AIMessageChunk]:
     """Yield a chunk for each read. Once there is a finish reason, nothing is an error."""
     stream = EventStream()
-    ended = False
+    ended = finishing = False
     while not ended:
         failure: ModelError | None = None
         try:
-            ended = _add_events(stream.feed(data) if data else stream.end(), completion)
+            ended = _add_events(stream, data, completion)
         except ModelError as error:
             failure = error
         if chunk := completion.take():
             yield chunk
         if completion.finish_reason is not None:
-            timer.finishing()
+            if chunk or not finishing:  # some give the reason with every piece
+                timer.finishing()
+            finishing = True
         elif failure is not None:
             raise failure
         complete = completion.finish_reason is not None and completion.usage is not None
@@ -205,8 +207,10 @@ async def _read_events(
                 return
 
 
-def _add_events(events: list[bytes], completion: Completion) -> bool:
-    """Add the events and return whether the stream said that it ends."""
+def _add_events(stream: EventStream, data: bytes, completion: Completion) -> bool:
+    """Add the events that `data` completes; return whether the stream said that it ends."""
+    events = stream.feed(data) if data else stream.end()
+    completion.foreign = stream.foreign
     for event in events:
         if event.strip() == b"[DONE]":
             return True

@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable
 from chatbot.errors import ConfigurationError
 from chatbot.models.endpoints import PACKAGES, Endpoint
 from chatbot.models.failures import error_of_exception, model_error
+from chatbot.models.finish_reasons import finish_reason
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits, Timer
 from chatbot.settings import Settings
@@ -21,17 +22,6 @@ NO_TOOLS = "it cannot call tools"
 _OF_OPENAI = frozenset(
     {"tools", "tool_choice", "parallel_tool_calls", "response_format", "user"}
 )
-_REASONS = {  # what other APIs call the reasons that OpenAI's names
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-    "prohibited_content": "content_filter",
-    "malformed_function_call": "stop",
-}
 
 
 class OtherProviderModel(StreamedModel):
@@ -201,9 +191,8 @@ def _texts(blocks: Sequence[str | dict[Any, Any]]) -> tuple[str, str]:
 
 def _finish_reason(metadata: Mapping[str, Any]) -> str | None:
     for name in ("finish_reason", "stop_reason", "done_reason"):
-        if reason := metadata.get(name):
-            word = str(reason).rpartition(".")[2].lower()
-            return _REASONS.get(word, word)
+        if reason := finish_reason(metadata.get(name)):
+            return reason
     return None
 
 

@@ -20,7 +20,8 @@ from chatbot.models.pool_call import PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
-from chatbot.models.tokens import CautiousCounter
+from chatbot.models.tokens import CautiousCounter, TokenCounter
+from chatbot.tasks import end
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ModelPool(StreamedModel):
     _rotation: Rotation = PrivateAttr()
     _counter: CautiousCounter = PrivateAttr()
     _context: ContextWindow = PrivateAttr()
+    _loading: set[asyncio.Task[None]] = PrivateAttr(default_factory=set)
 
     @classmethod
     def of(
@@ -90,6 +92,8 @@ class ModelPool(StreamedModel):
 
     async def aclose(self) -> None:
         """Close the connections of every endpoint."""
+        here = asyncio.get_running_loop()
+        await end(*(task for task in self._loading if task.get_loop() is here))
         for member in self._members:
             await member.model.aclose()
 
@@ -165,13 +169,20 @@ class ModelPool(StreamedModel):
                 read = await asyncio.to_thread(counter.count_messages, messages, tools)
                 counter.correct(counted=read, reported=reported["input_tokens"])
             return
-        await counter.load()
+        self._load_later(counter)
         read = await asyncio.to_thread(counter.count_messages, messages, tools)
         wrote = await asyncio.to_thread(counter.count, written)
         last.usage_metadata = UsageMetadata(
             input_tokens=read, output_tokens=wrote, total_tokens=read + wrote
         )
         last.response_metadata["usage_estimated"] = True
+
+    def _load_later(self, counter: TokenCounter) -> None:
+        """Read a tokenizer for the next estimate: the end of an answer does not wait for it."""
+        if not counter.is_loaded and not self._loading:
+            task = asyncio.create_task(counter.load(), name="tokenizer")
+            self._loading.add(task)
+            task.add_done_callback(self._loading.discard)
 
 
 def _needs(messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> frozenset[Ability]:

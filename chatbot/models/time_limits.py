@@ -28,7 +28,7 @@ class Timer:
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         now = self._clock()
-        self._total_at = now + limits.total
+        self._total_at = self._end_at = now + limits.total
         self._token_at: float | None = now + limits.first_token
         self._started = False
 
@@ -62,15 +62,20 @@ class Timer:
 
     def finishing(self) -> None:
         """Note that the answer is complete: what still follows gets little time."""
-        self._token_at = self._total_at = min(self._total_at, self._clock() + FINISH_SECONDS)
+        self._token_at = self._total_at = min(self._end_at, self._clock() + FINISH_SECONDS)
 
     def error(self, endpoint: str) -> ModelError:
         """Return the error that says which limit was passed."""
         limits = self._limits
         if self._clock() >= self._total_at:
-            what = f"did not finish within {limits.total:g} seconds"
+            what = f"did not finish within {_rounded(limits.total)} seconds"
         elif self._started:
-            what = f"stopped for more than {limits.between_tokens:g} seconds while it answered"
+            seconds = _rounded(limits.between_tokens)
+            what = f"stopped for more than {seconds} seconds while it answered"
         else:
-            what = f"did not begin to answer within {limits.first_token:g} seconds"
+            what = f"did not begin to answer within {_rounded(limits.first_token)} seconds"
         return ModelError("timeout", f"The language model ({endpoint}) {what}.")
+
+
+def _rounded(seconds: float) -> str:
+    return f"{round(seconds, 1):g}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def tokenizer_for(model: str) -> str | None:
 def estimate(text: str) -> int:
     """Return about how many tokens a text has, rather too many than too few."""
     wide = len(_WIDE.findall(text))
-    return round(1.0 * wide + (len(text) - wide) / 3)
+    return math.ceil(1.0 * wide + (len(text) - wide) / 3)
 
 
 @cache

@@ -5,8 +5,8 @@
     with ModelServer(Brain(routes={"hi": call("general_chat")})) as server:
 
 `server.base_url` ends with `/v1`, `server.seen` holds the requests. The last reply of a list
-is repeated. See `answer`, `call`, `calls`, `frames`, `refuse`, `whole`, `html`, `hang`,
-`reset`, `heartbeats`, `slow_head`, `by_key`.
+is repeated. See `answer`, `call`, `calls`, `frames`, `refuse`, `whole`, `html`, `raw`,
+`hang`, `reset`, `heartbeats`, `slow_head`, `by_key`.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from tests.servers.model_faults import (
     hang,
     heartbeats,
     html,
+    raw,
     refuse,
     reset,
     slow_head,
@@ -53,6 +54,7 @@ __all__ = [
     "hang",
     "heartbeats",
     "html",
+    "raw",
     "refuse",
     "reset",
     "slow_head",

@@ -46,6 +46,16 @@ def html() -> Script:
     return script
 
 
+def raw(data: bytes) -> Script:
+    """Send bytes that may not even be HTTP, and close."""
+
+    async def script(_: ChatRequest, reply: Reply) -> None:
+        await reply.raw(data)
+        reply.close()
+
+    return script
+
+
 def hang() -> Script:
     """Say nothing at all until the client goes away."""
 

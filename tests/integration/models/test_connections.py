@@ -14,6 +14,8 @@ from tests.servers.model import (
     Script,
     answer,
     call,
+    delta,
+    frames,
     hang,
     heartbeats,
     refuse,
@@ -63,6 +65,17 @@ async def test_a_slow_consumer_is_not_held_against_the_model() -> None:
 async def test_what_goes_wrong_after_the_end_is_no_failure(ending: Any) -> None:
     seen = await ask(answer("Paris.", usage=None, ending=ending))
     assert (seen.answer, seen.finish, seen.error) == ("Paris.", "stop", None)
+
+
+async def test_a_reason_of_the_end_with_every_piece_does_not_end_the_answer() -> None:
+    sent = [delta("x", finish="stop") for _ in range(8)]
+    seen = await ask(frames(sent, delay=0.2, ending="stall"), limits=TimeLimits(total=5))
+    assert (seen.answer, seen.finish, seen.error) == ("x" * 8, "stop", None)
+
+
+async def test_the_remaining_time_is_told_in_round_numbers() -> None:
+    limits = TimeLimits(first_token=1, between_tokens=1, total=0.29999)
+    assert "within 0.3 seconds" in str((await ask(hang(), limits=limits)).error)
 
 
 async def test_an_address_where_nothing_listens() -> None:

@@ -209,6 +209,18 @@ WHOLE_CALL = {
             id="a frame in two lines, comments, other line ends",
         ),
         pytest.param(
+            [b"data:\n\n", delta("Par"), b"data: \n\nid: 7\nretry: 5\n\n", delta("is."),
+             delta(finish="stop")],
+            Seen(answer="Paris.", finish="stop"),
+            id="events without data",
+        ),
+        pytest.param(
+            [b'data: {"choices":[{"delta":{"content":"Par\xe5"}}]}\n\n', delta("is."),
+             delta(finish="stop")],
+            Seen(answer="Par\ufffdis.", finish="stop"),
+            id="bytes that are not UTF-8",
+        ),
+        pytest.param(
             [b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\n',
              b'data: {"choices":[{"delta":{"content":"\\ude00!"}}]}\n\n', delta(finish="stop")],
             Seen(answer="😀!", finish="stop"),
@@ -280,6 +292,17 @@ async def test_reasoning_whose_opening_tag_is_declared_to_be_in_the_template(
         pytest.param(OPENAI_ANSWER, (20, 3, {"reasoning": 2}, {"cache_read": 16}), id="OpenAI"),
         pytest.param(VLLM_REASONING, (4, 3, {}, {}), id="counted on in every chunk"),
         pytest.param(DASHSCOPE_THINKING, (9, 5, {}, {}), id="DashScope"),
+        pytest.param(
+            [
+                delta("Hi."),
+                {
+                    **delta(finish="stop"),
+                    "usage": {"prompt_tokens": 4.0, "completion_tokens": 2.0},
+                },
+            ],
+            (4, 2, {}, {}),
+            id="numbers with a point",
+        ),
     ],
 )
 async def test_usage_is_counted_once(
@@ -296,3 +319,12 @@ async def test_usage_is_counted_once(
         usage.get("output_token_details", {}),
         usage.get("input_token_details", {}),
     )
+
+
+async def test_usage_of_which_a_part_is_missing_is_none() -> None:
+    counted = {"completion_tokens": 2}
+    with ModelServer(
+        [frames([delta("Hi."), {**delta(finish="stop"), "usage": counted}])]
+    ) as server:
+        async with opened(server.base_url) as model:
+            assert (await model.ainvoke("Where is Paris?")).usage_metadata is None

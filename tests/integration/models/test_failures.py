@@ -12,6 +12,7 @@ from tests.servers.model import (
     delta,
     frames,
     html,
+    raw,
     refuse,
     reset,
     whole,
@@ -97,6 +98,10 @@ def in_stream(error: object, *, before: str = "") -> Script:
         pytest.param(
             frames([delta(finish="abort")]), "interrupted", "broke off", id="an aborted answer"
         ),
+        pytest.param(
+            frames([delta(finish="insufficient_system_resource")]), "interrupted", "broke off",
+            id="DeepSeek without resources",
+        ),
         pytest.param(frames([]), "interrupted", "broke off", id="nothing but the end"),
         pytest.param(frames([], ending="close"), "interrupted", "broke off", id="no byte"),
         pytest.param(
@@ -109,6 +114,15 @@ def in_stream(error: object, *, before: str = "") -> Script:
         ),
         pytest.param(frames([b"data: {\n\n"]), "protocol", "JSON", id="broken JSON"),
         pytest.param(frames([b"data: 7\n\n"]), "protocol", "shape", id="a number"),
+        pytest.param(
+            refuse(200, body=b"Hello there."), "protocol", "neither JSON nor", id="a text"
+        ),
+        pytest.param(whole(None), "protocol", "neither JSON nor", id="null"),
+        pytest.param(raw(b"hello\r\n\r\n"), "protocol", "not HTTP", id="no HTTP"),
+        pytest.param(
+            raw(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 99_999 + b"\r\n\r\n"), "protocol",
+            "not HTTP", id="a header without end",
+        ),
         pytest.param(
             frames([{"choices": [{"delta": "Paris"}]}]), "protocol", "shape",
             id="a text as delta",
@@ -183,14 +197,25 @@ async def test_a_failure_in_the_middle_of_an_answer(
     assert (seen.kind, seen.answer, seen.finish) == (kind, begun, None)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-async def test_the_reason_of_the_end_is_reported(reason: str) -> None:
-    seen = await ask(answer("Par", finish=reason))
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        pytest.param("length", "length", id="length"),
+        pytest.param("content_filter", "content_filter", id="filter"),
+        pytest.param("STOP", "stop", id="in capitals"),
+        pytest.param("max_tokens", "length", id="length in other words"),
+        pytest.param("sensitive", "content_filter", id="filter in other words"),
+        pytest.param("new_reason", "new_reason", id="one that nobody knows"),
+    ],
+)
+async def test_the_reason_of_the_end_is_reported(given: str, reason: str) -> None:
+    seen = await ask(answer("Par", finish=given))
     assert (seen.finish, seen.error) == (reason, None)
 
 
-async def test_a_call_cut_by_the_limit_is_no_call() -> None:
-    cut = calls([("knowledge_base", '{"question": "wh')], finish="length")
+@pytest.mark.parametrize("reason", ["length", "max_tokens"])
+async def test_a_call_cut_by_the_limit_is_no_call(reason: str) -> None:
+    cut = calls([("knowledge_base", '{"question": "wh')], finish=reason)
     with ModelServer([cut]) as server:
         async with opened(server.base_url) as model:
             message = await model.ainvoke("Where is Paris?")

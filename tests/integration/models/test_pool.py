@@ -36,7 +36,7 @@ from tests.servers.model import (
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {}}}
-QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 0.3, "token_timeout_seconds": 0.3}
+QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 1, "token_timeout_seconds": 1}
 
 
 @asynccontextmanager
@@ -184,7 +184,7 @@ async def test_retries_end_with_the_time_of_the_call() -> None:
 
 async def test_many_calls_are_spread_evenly() -> None:
     with ModelServer([answer("Paris.")]) as server:
-        async with pool_of(server, "one,two,three") as pool:
+        async with pool_of(server, "one,two,three", first_token_timeout_seconds=20) as pool:
             await asyncio.gather(*(ask(pool) for _ in range(30)))
     counted = Counter(request.key for request in server.seen)
     assert counted == {"one": 10, "two": 10, "three": 10}
@@ -222,6 +222,17 @@ async def test_an_image_for_models_that_see_none_is_refused_before_any_call() ->
             with pytest.raises(ModelError, match="reads images") as caught:
                 await pool.ainvoke([HumanMessage([IMAGE])])
     assert (caught.value.kind, len(server.seen)) == ("unsupported", 0)
+
+
+async def test_the_end_of_an_answer_does_not_wait_for_a_tokenizer() -> None:
+    with ModelServer([answer("Paris is the capital of France.", usage=None)]) as server:
+        async with pool_of(server, "one", llm_model="gpt-4o") as pool:
+            await ask(pool)
+            assert not pool.context.counter.is_loaded
+            await until(lambda: pool.context.counter.is_loaded, seconds=20)
+            assert (await ask(pool)).usage == {
+                "input_tokens": 11, "output_tokens": 7, "total_tokens": 18,
+            }  # fmt: skip
 
 
 async def test_usage_that_nobody_reports_is_estimated_and_marked() -> None:

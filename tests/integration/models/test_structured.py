@@ -2,14 +2,15 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from chatbot.errors import InputError, ModelError, SchemaError
-from chatbot.models.structured import StructuredOutput
+from chatbot.models.openai_compatible import OpenAICompatibleModel
+from chatbot.models.structured import LONGEST_REJECTED, Form, Structured, StructuredOutput
 from chatbot.prompts import Prompts
 from tests.integration.models.streams import opened
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, refuse
@@ -22,7 +23,6 @@ SCHEMA = {
 }
 GOOD = {"city": "巴黎", "people": 2}
 TEXT = json.dumps(GOOD, ensure_ascii=False)
-ASKED = [SystemMessage("Be brief."), HumanMessage("Where?")]
 
 
 def form(request: ChatRequest) -> str:
@@ -40,6 +40,15 @@ def output(schema: dict[str, Any] | None = None) -> StructuredOutput:
     return StructuredOutput(SCHEMA if schema is None else schema, Prompts.load())
 
 
+async def ask(model: OpenAICompatibleModel, schema: dict[str, Any] | None = None) -> Structured:
+    async def reply(asked: Form, corrections: Sequence[BaseMessage]) -> str:
+        instructions = SystemMessage(f"Be brief. {asked.wish}")
+        messages = [instructions, HumanMessage("Where?"), *corrections]
+        return str((await model.bind(**asked.options).ainvoke(messages)).text)
+
+    return await output(schema).ask(reply)
+
+
 @pytest.mark.parametrize(
     ("forms", "asked"),
     [
@@ -53,7 +62,7 @@ async def test_the_strictest_form_that_an_endpoint_takes(
 ) -> None:
     with ModelServer(only(*forms, reply=answer(TEXT))) as server:
         async with opened(server.base_url) as model:
-            result = await output().ask(model, ASKED)
+            result = await ask(model)
     assert result.value == GOOD
     assert [form(request) for request in server.seen] == asked
     last = server.seen[-1]
@@ -68,12 +77,13 @@ async def test_the_strictest_form_that_an_endpoint_takes(
         pytest.param(TEXT, id="bare"),
         pytest.param(f"```json\n{TEXT}\n```", id="a code block"),
         pytest.param(f"Here it is: {TEXT} Good luck!", id="among words"),
+        pytest.param(f"As [1] says {{so}}: {TEXT}", id="behind other brackets"),
     ],
 )
 async def test_json_is_found(text: str) -> None:
     with ModelServer([answer(text)]) as server:
         async with opened(server.base_url) as model:
-            assert (await output().ask(model, ASKED)).value == GOOD
+            assert (await ask(model)).value == GOOD
 
 
 @pytest.mark.parametrize(
@@ -83,13 +93,15 @@ async def test_json_is_found(text: str) -> None:
         pytest.param('{"city": "Paris", "people": -1}', "people: -1", id="out of range"),
         pytest.param("Paris.", "not valid JSON", id="a sentence"),
         pytest.param('{"city": "Par', "not valid JSON", id="cut"),
+        pytest.param('{"city": "Paris", "people": NaN}', "not valid JSON", id="no number"),
+        pytest.param('{"city": "Paris", "people": 1e999}', "not valid JSON", id="infinite"),
         pytest.param("", "not valid JSON", id="nothing"),
     ],
 )
 async def test_a_reply_that_does_not_fit_is_corrected(bad: str, words: str) -> None:
     with ModelServer([answer(bad), answer(TEXT)]) as server:
         async with opened(server.base_url) as model:
-            assert (await output().ask(model, ASKED)).value == GOOD
+            assert (await ask(model)).value == GOOD
     correction = server.seen[1].messages[-1]["content"]
     assert words in correction
     assert server.seen[1].messages[-2] == {"role": "assistant", "content": bad or "(nothing)"}
@@ -99,7 +111,7 @@ async def test_the_last_text_is_kept_where_nothing_fits() -> None:
     with ModelServer([answer("one"), answer("two"), answer("three"), answer("four")]) as server:
         async with opened(server.base_url) as model:
             with pytest.raises(SchemaError, match="4 tries") as caught:
-                await output().ask(model, ASKED)
+                await ask(model)
     assert (caught.value.text, caught.value.code, len(server.seen)) == (
         "four",
         "model_schema",
@@ -111,22 +123,25 @@ async def test_other_failures_of_the_model_are_not_retried() -> None:
     with ModelServer([refuse(429)]) as server:
         async with opened(server.base_url) as model:
             with pytest.raises(ModelError):
-                await output().ask(model, ASKED)
+                await ask(model)
     assert len(server.seen) == 1
 
 
-async def test_chunks_are_shown_as_they_come() -> None:
-    seen: list[str] = []
-    with ModelServer([answer(TEXT, reasoning=["Hm", "."])]) as server:
+async def test_an_endpoint_that_pays_no_heed_to_the_schema_is_told_it_in_words() -> None:
+    with ModelServer([answer("In Paris."), answer(TEXT)]) as server:
         async with opened(server.base_url) as model:
-            await output().ask(
-                model,
-                ASKED,
-                on_chunk=lambda chunk: seen.append(
-                    chunk.additional_kwargs.get("reasoning_content", "")
-                ),
-            )
-    assert "".join(seen) == "Hm."
+            assert (await ask(model)).value == GOOD
+    first, second = server.seen
+    assert (form(first), form(second)) == ("json_schema", "json_schema")
+    assert '"additionalProperties"' not in first.instructions
+    assert '"additionalProperties"' in second.instructions
+
+
+async def test_of_a_long_rejected_reply_its_ends_are_shown() -> None:
+    with ModelServer([answer(["很长" * 5_000]), answer(TEXT)]) as server:
+        async with opened(server.base_url) as model:
+            await ask(model)
+    assert len(server.seen[1].messages[-2]["content"]) < LONGEST_REJECTED + 10
 
 
 @pytest.mark.parametrize(
@@ -151,5 +166,5 @@ async def test_a_pattern_cannot_hold_the_process() -> None:
     ) as server:
         async with opened(server.base_url) as model:
             started = time.monotonic()
-            result = await output(schema).ask(model, ASKED)
+            result = await ask(model, schema)
     assert (result.value, time.monotonic() - started < 2) == ("aa", True)

@@ -29,7 +29,7 @@ def read(pieces: list[bytes]) -> list[bytes]:
         pytest.param(b"data: a", [b"a"], id="no end at all"),
         pytest.param(b"data: a\n", [b"a"], id="half an end"),
         pytest.param(b"data: a\r", [b"a"], id="half an end, by carriage return"),
-        pytest.param(b"data: \n\n", [b""], id="empty data"),
+        pytest.param(b"data: \n\ndata:\n\n", [], id="empty data"),
         pytest.param(b"", [], id="nothing"),
     ],
 )
