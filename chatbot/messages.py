@@ -23,6 +23,7 @@ RECENT_INTENTS = 5
 ROUTER_TURNS = 4
 ROUTER_CHARACTERS = 4_000
 HISTORY_CHARACTERS = 24_000
+RESULT_CHARACTERS = 4_000  # of what a tool gave in an earlier turn
 IMAGE = "[image]"  # stands in a prompt where an image was
 _TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
 
@@ -33,7 +34,8 @@ class MessagePipeline:
 
     `instructions` are the persona of this run, `language` the answer's ("" for the question's).
     `with_tools` shows the model what earlier turns got from tools; it must be offered some.
-    `summary` is of what was said before `turns`; `images` are the question's, as blocks, and
+    `wish` is what else the instructions ask for, `today` the user's date. `summary` is of what
+    was said before `turns`; `images` are the question's, as blocks, and
     `earlier_images` those of earlier turns, by their ids, that are shown once more.
     """
 
@@ -43,6 +45,8 @@ class MessagePipeline:
     instructions: str = ""
     language: str = ""
     with_tools: bool = False
+    wish: str = ""
+    today: str = ""
     summary: str = ""
     images: Sequence[Mapping[str, Any]] = ()
     earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -101,9 +105,14 @@ class MessagePipeline:
 
     def _system(self, name: str, **values: str) -> str:
         language = self.language or "the language of the user's latest question"
-        return self.prompts.render(
-            name, instructions=self.instructions, language=language, **values
+        text = self.prompts.render(
+            name,
+            instructions=self.instructions,
+            language=language,
+            today=self.today or "not known",
+            **values,
         )
+        return f"{text}\n\n{self.wish}" if self.wish else text
 
     def for_summary(self) -> list[BaseMessage]:
         """Return what the model sees when it sums up the turns."""
@@ -162,18 +171,27 @@ def history_messages(
             question = f"{question}\n{IMAGE}"
         messages.append(HumanMessage(_with_images(question, blocks)))
         for number, used in enumerate(turn.record.get("tools", []) if with_tools else []):
-            messages += tool_call_message(f"{turn.id}_{number}", used)
+            result = shortened(used["result"], RESULT_CHARACTERS)
+            messages += tool_messages([(f"{turn.id}_{number}", {**used, "result": result})])
         messages.append(AIMessage(shortened(answer, shorten)))
     return messages
 
 
-def tool_call_message(call_id: str, used: Mapping[str, Any]) -> list[BaseMessage]:
-    """Return the call of a tool and its result, as the turn's record keeps them."""
-    call = {"name": used["name"], "args": used["arguments"], "id": call_id}
-    status = "error" if used["failed"] else "success"
+def tool_messages(
+    used: Sequence[tuple[str, Mapping[str, Any]]], said: str = ""
+) -> list[BaseMessage]:
+    """Return one reply that calls tools, and their results, as the turn's record keeps them."""
+    calls = [{"name": each["name"], "args": each["arguments"], "id": id_} for id_, each in used]
     return [
-        AIMessage("", tool_calls=[call]),
-        ToolMessage(used["result"], tool_call_id=call_id, status=status),
+        AIMessage(said, tool_calls=calls),
+        *(
+            ToolMessage(
+                each["result"],
+                tool_call_id=id_,
+                status="error" if each["failed"] else "success",
+            )
+            for id_, each in used
+        ),
     ]
 
 

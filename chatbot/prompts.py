@@ -13,8 +13,8 @@ logger = logging.getLogger(__name__)
 
 SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
 HOLES: Mapping[str, frozenset[str]] = {
-    "answer": frozenset({"instructions", "language"}),
-    "chat": frozenset({"instructions", "language", "assistants"}),
+    "answer": frozenset({"instructions", "language", "today"}),
+    "chat": frozenset({"instructions", "language", "assistants", "today"}),
     "nothing_found": frozenset(),
     "notice_forbidden.en": frozenset(),
     "notice_forbidden.zh": frozenset(),

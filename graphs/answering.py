@@ -1,134 +1,68 @@
-"""Streams the model's answer into the turn, and runs the tools that it calls."""
+"""Has the model answer, runs the tools that it calls, and keeps each prompt within bounds."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, cast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 
-from chatbot.citations import CitationFilter
-from chatbot.domain import Passage
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, Outcome, text_of, tool_call_message
-from chatbot.models.structured import StructuredOutput
-from chatbot.models.tool_calls import ToolCall, ToolCallReader
+from chatbot.messages import MessagePipeline, Outcome
+from chatbot.models.structured import Form, StructuredOutput
+from chatbot.models.tool_calls import ToolCall
 from chatbot.ports import Ports
 from chatbot.queries import is_chinese
 from chatbot.tools.toolbox import Toolbox
-from graphs.fitting import FittedTask, Task, fit
-from graphs.images import image_markdown
+from graphs.asides import NO_STREAM
+from graphs.fitting import Exchange, FittedTask, Task, fit
+from graphs.speaking import Said, Speaker
 from graphs.turn import LiveTurn
 
 ROUNDS = 5
+_REFUSED = frozenset({"bad_request", "unsupported"})
+_ABOUT_TOOLS = re.compile(r"\btools?\b|tool[_-]", re.IGNORECASE)
+_ABOUT_FORM = re.compile(r"schema|response_format|json", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """What an answer is to be made from, and how.
 
-    `schema` asks for JSON that fits it; `options` go to the endpoint as they are.
+    `schema` asks for JSON that fits it; `options` go to the endpoint as they are. `timezone` is
+    the user's, for tools.
     """
 
     task: Task
     toolbox: Toolbox
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    timezone: str = ""
 
 
 async def stream_answer(turn: LiveTurn, ports: Ports, request: Request) -> AIMessage:
     """Emit the answer as it comes, with checked citations, and return it as a message.
 
-    Where the endpoint says that the prompt is too long after all, it is made shorter once.
+    With a schema nothing is emitted before the whole fits it.
 
     Raises:
         ModelError: The model failed, or said nothing. What it had said is in the turn.
         InputError: The schema cannot be used.
     """
-    fitted = await fit(request.task, ports.window, request.toolbox)
+    speaker = Speaker(turn, ports, silent=request.schema is not None)
+    answering = _Answering(turn, ports, request, speaker)
     try:
-        return await _answer(turn, ports, request, fitted)
-    except ModelError as error:
-        used_tools = "tools" in turn.record  # they may not run a second time
-        if error.kind != "context_too_long" or turn.answer or used_tools or not ports.window:
-            raise
-        smaller = await fit(request.task, ports.window.smaller(), request.toolbox)
-        return await _answer(turn, ports, request, smaller)
-
-
-async def _answer(
-    turn: LiveTurn, ports: Ports, request: Request, fitted: FittedTask
-) -> AIMessage:
-    if fitted.turns_cut or fitted.passages_cut:
-        turn.note(cut={"turns": fitted.turns_cut, "passages": fitted.passages_cut})
-    answering = _Answering(turn, ports, () if request.schema else fitted.task.passages)
-    messages = fitted.task.messages()
-    try:
-        if request.schema is not None:
-            await _fill_schema(answering, ports, request, messages)
+        if request.schema is None:
+            await answering.reply(request.task, request.options)
         else:
-            await _converse(answering, ports.model, request, messages)
+            speaker.emit(await answering.structured(request.schema))
     finally:
-        # Also of an answer that was stopped or broke, all that was said is kept.
-        answering.finish()
+        speaker.finish()
     if not turn.answer.strip():
         raise _nothing_said(turn.record["finish_reason"])
-    return turn.answer_message(answering.message_id)
-
-
-def _nothing_said(finish_reason: str | None) -> ModelError:
-    """Return why an answer came to its end without a word."""
-    if finish_reason == "content_filter":
-        message = "The model's content filter held the answer back. Please ask differently."
-        return ModelError("content_filter", message)
-    if finish_reason == "length":
-        message = "The answer was cut off before its first word: the token limit is too low."
-        return ModelError("bad_request", message)
-    message = "The model gave an empty answer. Please try again."
-    return ModelError("protocol", message)
-
-
-async def _converse(
-    answering: "_Answering",
-    model: BaseChatModel,
-    request: Request,
-    messages: list[BaseMessage],
-) -> None:
-    """Let the model answer; run the tools that it calls and give the results back to it.
-
-    After `ROUNDS` rounds it has to answer without tools.
-    """
-    toolbox = request.toolbox
-    for _ in range(ROUNDS if toolbox.tools else 0):
-        bound = model.bind_tools(toolbox.tools).bind(**request.options)
-        calls = await answering.listen(bound, messages, toolbox)
-        if not calls:
-            return
-        answering.pause()
-        messages = [*messages, *await _run(answering.turn, toolbox, calls)]
-    await answering.listen(model.bind(**request.options), messages)
-
-
-async def _fill_schema(
-    answering: "_Answering",
-    ports: Ports,
-    request: Request,
-    messages: Sequence[BaseMessage],
-) -> None:
-    """Ask for JSON that fits the schema; nothing is said before it does."""
-    if ports.window is None:
-        message = "Structured answers need a language model. Set LLM_MODEL and its key."
-        raise ModelError("unsupported", message)
-    structured = StructuredOutput(request.schema or {}, ports.prompts)
-    model = ports.model.bind(**request.options).with_config(run_name="answer")
-    found = await structured.ask(
-        cast("Any", model), messages, on_chunk=answering.note_without_text
-    )
-    answering.turn.note(structured=found.value)
-    answering.turn.say(json.dumps(found.value, ensure_ascii=False))
+    return turn.answer_message()
 
 
 def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> AIMessage:
@@ -145,81 +79,162 @@ def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> A
 
 
 class _Answering:
-    """What the model says, over all the rounds of one answer."""
+    """The replies of the model to one question, and the tools that it calls in between."""
 
-    def __init__(self, turn: LiveTurn, ports: Ports, passages: Sequence[Passage]) -> None:
-        self.turn = turn
-        self.message_id: str | None = None
+    def __init__(
+        self, turn: LiveTurn, ports: Ports, request: Request, speaker: Speaker
+    ) -> None:
+        self._turn = turn
         self._ports = ports
-        self._citations = CitationFilter(passages)
-        self._facts: dict[str, Any] = {}
-        self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._request = request
+        self._speaker = speaker
+        self._toolbox = request.toolbox
+        self._exchanges: list[Exchange] = []
+        window = ports.window
+        self._window = window and window.reserving(request.options.get("max_tokens"))
+        self._is_smaller = False
 
-    async def listen(
-        self,
-        model: Runnable[Any, Any],
-        messages: Sequence[BaseMessage],
-        toolbox: Toolbox | None = None,
-    ) -> Sequence[ToolCall]:
-        """Emit one reply of the model and return the tools that it calls."""
-        reader = ToolCallReader(list(toolbox.schemas) if toolbox else [])
-        stream = model.with_config(run_name="answer").astream(messages)
-        async with aclosing(cast("Any", stream)) as chunks:
-            async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
-                self.note_without_text(chunk)
-                self.turn.say(self._citations.feed(text_of(chunk.content)))
-                for url in chunk.additional_kwargs.get("images", ()):
-                    await self._show_image(url)
-                if toolbox:
-                    reader.feed(chunk)
-        return reader.calls() if toolbox else []
+    async def reply(self, task: Task, options: Mapping[str, Any]) -> str:
+        """Return what the model says once it calls no more tools, after `ROUNDS` at most."""
+        while self._toolbox.tools and len(self._exchanges) < ROUNDS:
+            before = self._turn.answer
+            try:
+                said = await self._ask(task, options)
+            except ModelError as error:
+                if self._turn.answer != before or not _refuses_tools(error, options):
+                    raise
+                self._turn.degrade("tools", f"No tools were offered: {error.message}")
+                self._toolbox = Toolbox()
+                break
+            if not said.calls:
+                return said.text
+            self._speaker.pause()
+            self._exchanges.append(await self._run(said))
+        return await self._last_reply(task, options)
 
-    def note_without_text(self, chunk: AIMessageChunk) -> None:
-        """Take all that a chunk tells but its text."""
-        self.message_id = chunk.id or self.message_id
-        if thought := chunk.additional_kwargs.get("reasoning_content"):
-            self.turn.send("reasoning", thought)
-        self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
-        if used := chunk.usage_metadata:
-            self._usage["input_tokens"] += used["input_tokens"]
-            self._usage["output_tokens"] += used["output_tokens"]
+    async def structured(self, schema: Mapping[str, Any]) -> str:
+        """Return JSON that fits the schema. Tools may be called before, as without one."""
+        if self._ports.window is None:
+            message = "Structured answers need a language model. Set LLM_MODEL and its key."
+            raise ModelError("unsupported", message)
+        task = self._request.task
 
-    def pause(self) -> None:
-        """Set what was said so far apart from what comes after the tools."""
-        if self.turn.answer.strip():
-            self.turn.say(self._citations.feed("\n\n"))
+        async def reply(form: Form, corrections: Sequence[BaseMessage]) -> str:
+            pipeline = replace(task.pipeline, wish=form.wish)
+            asked = replace(task, pipeline=pipeline, corrections=corrections)
+            return await self.reply(asked, {**self._request.options, **form.options})
 
-    def finish(self) -> None:
-        """Emit what was held back and note how the answer came about."""
-        self.turn.say(self._citations.finish())
-        used = any(self._usage.values())
-        self.turn.note(
-            citations=[citation.as_json() for citation in self._citations.cited],
-            model=self._facts.get("model_name"),
-            endpoint=self._facts.get("endpoint"),
-            attempts=self._facts.get("attempts") or [],
-            finish_reason=self._facts.get("finish_reason"),
-            usage={
-                **(self._usage if used else dict.fromkeys(self._usage)),
-                "estimated": bool(self._facts.get("usage_estimated")),
-            },
+        found = await StructuredOutput(schema, self._ports.prompts).ask(reply)
+        self._turn.note(structured=found.value)
+        return json.dumps(found.value, ensure_ascii=False)
+
+    async def _last_reply(self, task: Task, options: Mapping[str, Any]) -> str:
+        """Return a reply that calls nothing.
+
+        Some endpoints refuse results of tools where they are offered none, so the tools stay in
+        the request, with the word that none is to be called. Others do not know that word, or
+        call one all the same: those are asked without tools.
+        """
+        if self._exchanges and self._toolbox.tools:
+            try:
+                said = await self._ask(task, options, choice="none")
+            except ModelError as error:
+                if error.kind not in _REFUSED:
+                    raise
+            else:
+                if said.text.strip() or not said.calls:
+                    return said.text
+            self._toolbox = Toolbox()
+        return (await self._ask(task, options)).text
+
+    async def _ask(
+        self, task: Task, options: Mapping[str, Any], *, choice: str | None = None
+    ) -> Said:
+        """Return one reply, to a prompt that fits.
+
+        Where the endpoint says that it is too long after all, it is made shorter, once.
+        """
+        pipeline = task.pipeline
+        with_tools = pipeline.with_tools and bool(self._toolbox.tools)
+        task = replace(
+            task,
+            pipeline=replace(pipeline, with_tools=with_tools),
+            exchanges=self._exchanges,
         )
+        form = options.get("response_format")
+        described = [*self._toolbox.definitions, *([form] if form else [])]
+        model = self._model(options, choice)
+        while True:
+            fitted = await fit(task, self._window, described)
+            self._note_cut(fitted)
+            before = self._turn.answer
+            try:
+                return await self._speaker.listen(
+                    model,
+                    fitted.task.messages(),
+                    self._request.toolbox.schemas,
+                    fitted.task.passages,
+                )
+            except ModelError as error:
+                too_long = error.kind == "context_too_long" and self._turn.answer == before
+                if not too_long or self._window is None or self._is_smaller:
+                    raise
+                self._window, self._is_smaller = self._window.smaller(), True
 
-    async def _show_image(self, url: str) -> None:
-        if markdown := await image_markdown(url, self.turn, self._ports):
-            self.turn.say(self._citations.feed(f"\n\n{markdown}\n\n"))
+    def _model(self, options: Mapping[str, Any], choice: str | None) -> Runnable[Any, Any]:
+        model: Runnable[Any, Any] = self._ports.model
+        if definitions := self._toolbox.definitions:
+            chosen = {"tool_choice": choice} if choice else {}
+            model = self._ports.model.bind_tools(definitions, **chosen)
+        return model.bind(**options).with_config(run_name="answer", tags=[NO_STREAM])
+
+    async def _run(self, said: Said) -> Exchange:
+        """Run the calls of a reply, one after the other."""
+        used = []
+        known = {id_ for exchange in self._exchanges for id_, _ in exchange.used}
+        for call in said.calls:
+            self._turn.stage("tool", call.name)
+            with self._turn.timed(f"tool {call.name}"):
+                result = await self._toolbox.run(call, timezone=self._request.timezone)
+            tools = self._turn.record.setdefault("tools", [])
+            tools.append(result.as_json())
+            id_ = _new_id(call, known, len(tools))
+            known.add(id_)
+            used.append((id_, tools[-1]))
+        return Exchange(said=said.text, used=used)
+
+    def _note_cut(self, fitted: FittedTask) -> None:
+        """Note what was left out; of turns what had no room even before tools gave anything."""
+        cut = self._turn.record.get("cut", {})
+        turns = cut.get("turns", 0) if fitted.task.exchanges else fitted.turns_cut
+        found = {"turns": turns, "passages": fitted.passages_cut}
+        if fitted.results_cut:
+            found["results"] = fitted.results_cut
+        if any(found.values()):
+            self._turn.note(cut=found)
 
 
-async def _run(
-    turn: LiveTurn, toolbox: Toolbox, calls: Sequence[ToolCall]
-) -> Sequence[BaseMessage]:
-    """Run the calls one after the other and return them with their results, for the model."""
-    messages: list[BaseMessage] = []
-    for number, call in enumerate(calls):
-        turn.stage("tool", call.name)
-        with turn.timed(f"tool {call.name}"):
-            result = await toolbox.run(call)
-        turn.record.setdefault("tools", []).append(result.as_json())
-        call_id = call.id or f"call_{len(turn.record['tools'])}_{number}"
-        messages += tool_call_message(call_id, result.as_json())
-    return messages
+def _new_id(call: ToolCall, known: set[str], number: int) -> str:
+    """Return the id of a call, another one where it has none, or that of another call."""
+    return call.id if call.id and call.id not in known else f"call_{number}"
+
+
+def _refuses_tools(error: ModelError, options: Mapping[str, Any]) -> bool:
+    """Tell whether it is the tools that an endpoint refuses, and not the form of the answer."""
+    if error.kind not in _REFUSED:
+        return False
+    if _ABOUT_TOOLS.search(error.message) and not _ABOUT_FORM.search(error.message):
+        return True
+    return error.kind == "unsupported" and "response_format" not in options
+
+
+def _nothing_said(finish_reason: str | None) -> ModelError:
+    """Return why an answer came to its end without a word."""
+    if finish_reason == "content_filter":
+        message = "The model's content filter held the answer back. Please ask differently."
+        return ModelError("content_filter", message)
+    if finish_reason == "length":
+        message = "The answer was cut off before its first word: the token limit is too low."
+        return ModelError("bad_request", message)
+    message = "The model gave an empty answer. Please try again."
+    return ModelError("protocol", message)

@@ -1,45 +1,90 @@
 """Fits the prompt of an answer into what the model can read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatbot.domain import Assistant, Passage
-from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, fitting, rendered
+from chatbot.errors import ModelError
+from chatbot.messages import (
+    HISTORY_CHARACTERS,
+    MessagePipeline,
+    fitting,
+    rendered,
+    tool_messages,
+)
 from chatbot.models.context_window import ContextWindow
-from chatbot.tools.toolbox import Toolbox
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """What the model said in a reply, and the tools that it called: id, call and result."""
+
+    said: str
+    used: Sequence[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """What is to be answered: from passages to a query, or, without one, in conversation."""
+    """What is to be answered: from passages to a query, or, without one, in conversation.
+
+    `exchanges` are what tools have given so far, `corrections` what was wrong with a reply.
+    """
 
     pipeline: MessagePipeline
     assistants: Sequence[Assistant] = ()
     query: str | None = None
     passages: Sequence[Passage] = ()
+    exchanges: Sequence[Exchange] = ()
+    corrections: Sequence[BaseMessage] = ()
 
     def messages(self) -> list[BaseMessage]:
         """Return what the model sees."""
         if self.query is None:
-            return self.pipeline.for_chat(self.assistants)
-        return self.pipeline.for_answer(self.query, self.passages)
+            asked = self.pipeline.for_chat(self.assistants)
+        else:
+            asked = self.pipeline.for_answer(self.query, self.passages)
+        for exchange in self.exchanges:
+            asked += tool_messages(exchange.used, exchange.said)
+        return [*asked, *self.corrections]
+
+    @property
+    def results(self) -> list[str]:
+        """What the tools gave, the oldest first."""
+        return [used["result"] for exchange in self.exchanges for _, used in exchange.used]
+
+    def with_results(self, characters: Sequence[int]) -> "Task":
+        """Return the task with so many characters of each result; the cut ones say so."""
+        left = iter(characters)
+        exchanges = [
+            replace(
+                exchange,
+                used=[
+                    (id_, {**used, "result": _cut(used["result"], next(left))})
+                    for id_, used in exchange.used
+                ],
+            )
+            for exchange in self.exchanges
+        ]
+        return replace(self, exchanges=exchanges)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FittedTask:
-    """A task that fits, the tokens it was counted to have, and how much had to be left out."""
+    """A task that fits, and how much of what it would hold had to be left out."""
 
     task: Task
-    tokens: int | None
     turns_cut: int
     passages_cut: int
+    results_cut: int = 0
 
 
-async def fit(task: Task, window: ContextWindow | None, toolbox: Toolbox) -> FittedTask:
-    """Return the task with the passages, by rank, and then the newest turns that fit.
+async def fit(
+    task: Task, window: ContextWindow | None, tools: Sequence[Mapping[str, Any]] = ()
+) -> FittedTask:
+    """Return the task with what fits of results of tools, of passages by rank, and of turns.
 
     Without a window the history alone is cut, by characters.
 
@@ -49,22 +94,46 @@ async def fit(task: Task, window: ContextWindow | None, toolbox: Toolbox) -> Fit
     pipeline = task.pipeline
     if window is None:
         turns = fitting(pipeline.turns, HISTORY_CHARACTERS)
-        passages = task.passages
-        tokens = None
-    else:
-        bare = replace(task, pipeline=replace(pipeline, turns=()), passages=())
+        return FittedTask(
+            task=replace(task, pipeline=replace(pipeline, turns=turns)),
+            turns_cut=len(pipeline.turns) - len(turns),
+            passages_cut=0,
+        )
+    bare = replace(task, pipeline=replace(pipeline, turns=()), passages=())
+    results = task.results
+    try:
         fitted = await window.fit(
-            bare.messages(),
+            bare.with_results([0] * len(results)).messages(),
+            results=results,
             passages=[rendered(n, passage) for n, passage in enumerate(task.passages, 1)],
             turns=pipeline.pairs(),
-            tools=[convert_to_openai_tool(tool) for tool in toolbox.tools],
+            tools=tools,
         )
-        turns = pipeline.turns[len(pipeline.turns) - fitted.turns :]
-        passages = task.passages[: fitted.passages]
-        tokens = fitted.tokens
-    return FittedTask(
-        task=replace(task, pipeline=replace(pipeline, turns=turns), passages=passages),
-        tokens=tokens,
-        turns_cut=len(pipeline.turns) - len(turns),
-        passages_cut=len(task.passages) - len(passages),
+    except ModelError:
+        if not task.exchanges:
+            raise
+        # Even the calls are too long: the oldest are forgotten, never the question.
+        return await fit(replace(task, exchanges=task.exchanges[1:]), window, tools)
+    turns = pipeline.turns[len(pipeline.turns) - fitted.turns :]
+    kept = replace(
+        task,
+        pipeline=replace(pipeline, turns=turns),
+        passages=task.passages[: fitted.passages],
     )
+    return FittedTask(
+        task=kept.with_results(fitted.results),
+        turns_cut=len(pipeline.turns) - fitted.turns,
+        passages_cut=len(task.passages) - fitted.passages,
+        results_cut=sum(
+            len(result) > characters
+            for result, characters in zip(results, fitted.results, strict=True)
+        ),
+    )
+
+
+def _cut(result: str, characters: int) -> str:
+    if len(result) <= characters:
+        return result
+    if not characters:
+        return "(left out: there is no room for this result any more)"
+    return f"{result[:characters]} … (cut: {len(result) - characters} more characters)"

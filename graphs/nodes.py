@@ -1,7 +1,7 @@
 """The steps of a turn, one function each."""
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -12,7 +12,7 @@ from chatbot.knowledge.ranking import mentioned, rank
 from chatbot.messages import MessagePipeline, Outcome
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
-from chatbot.tools.clock import current_time_tool
+from chatbot.tools.clock import now_in
 from chatbot.tools.toolbox import Toolbox
 from graphs.answering import Request, say_notice, stream_answer
 from graphs.asides import whose
@@ -165,7 +165,7 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
     """Stream the answer: from the passages, from the conversation, or that it has none."""
     turn, pipeline = running(state), _pipeline(state, runtime, ports)
     looked_up = _route(state).intent == "knowledge_base"
-    if ports.tool_servers is not None and choices_of(runtime).response_schema is None:
+    if ports.tool_servers is not None:
         for name, reason in ports.tool_servers.missing.items():
             turn.degrade("tools", f"The tools of {name} cannot be used: {reason}.")
     turn.send_metadata()
@@ -176,8 +176,9 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
         # Said by us: a model that was told so might still answer from what it believes.
         message = say_notice(turn, pipeline, state.outcome)
     else:
+        now = await now_in(choices_of(runtime).timezone)
         task = Task(
-            pipeline=pipeline,
+            pipeline=replace(pipeline, today=f"{now:%A, %Y-%m-%d} ({now.tzinfo})"),
             assistants=state.assistants,
             query=state.query if looked_up else None,
             passages=state.passages,
@@ -215,14 +216,12 @@ def _not_asked(turn: LiveTurn, outcome: Outcome) -> KnowledgeBaseError:
 
 def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
     choices = choices_of(runtime)
-    toolbox = _toolbox(ports)
-    if toolbox.tools and choices.timezone:
-        toolbox = toolbox.replacing(current_time_tool(choices.timezone))
     return Request(
         task=task,
-        toolbox=toolbox,
+        toolbox=_toolbox(ports),
         schema=choices.response_schema,
         options=choices.options | whose(turn),
+        timezone=choices.timezone,
     )
 
 
@@ -238,7 +237,7 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         turns=state.history,
         instructions=choices.instructions,
         language=choices.language,
-        with_tools=bool(_toolbox(ports).tools) and choices.response_schema is None,
+        with_tools=bool(_toolbox(ports).tools),
         summary=state.summary,
         images=state.images,
         earlier_images=state.earlier_images,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from chatbot.errors import ModelError
@@ -16,6 +15,7 @@ from chatbot.models.tokens import CautiousCounter, TokenCounter
 UNKNOWN_WINDOW = 32_768
 RESERVED_TOKENS = 4_096
 HUNDRED_K = 131_072
+LEAST_CUT = 50  # tokens: less of a result says nothing
 
 # The first pattern that fits counts. What is not listed is taken to be small.
 _WINDOWS: Sequence[tuple[re.Pattern[str], int]] = [
@@ -39,11 +39,15 @@ _WINDOWS: Sequence[tuple[re.Pattern[str], int]] = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted:
-    """How many passages, from the best, and turns, from the newest, fit; and the tokens."""
+    """How many passages, from the best, and turns, from the newest, fit; and the tokens.
+
+    `results` are the characters that each result of a tool may have.
+    """
 
     passages: int
     turns: int
     tokens: int
+    results: Sequence[int] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,33 +67,47 @@ class ContextWindow:
         """Return the window to try after an endpoint said that a request was too long."""
         return replace(self, tokens=int(self.tokens * 0.7), reserved=int(self.reserved * 0.7))
 
+    def reserving(self, tokens: object) -> Self:
+        """Return the window with so many tokens kept free, if that is a number of tokens."""
+        if not isinstance(tokens, int) or tokens <= 0:
+            return self
+        return replace(self, reserved=tokens)
+
     async def fit(
         self,
         fixed: Sequence[BaseMessage],
         *,
+        results: Sequence[str] = (),
         passages: Sequence[str] = (),
         turns: Sequence[Sequence[BaseMessage]] = (),
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Fitted:
-        """Return what fits beside the `fixed` messages: passages first, then whole turns.
+        """Return what fits beside the `fixed` messages: results, then passages, then turns.
 
-        `fixed` holds the instructions and the question. `passages` begin with the best,
-        `turns` with the oldest.
+        `fixed` holds the instructions and the question. Of the `results` of tools the newest,
+        which is the last, goes first; the first that does not fit whole is cut, those before it
+        are left out. Where there are passages, results take half of the room at most.
+        `passages` begin with the best, `turns` with the oldest; either is whole or left out.
 
         The tokenizer is only read where quick estimates say that something might not fit.
 
         Raises:
             ModelError: The fixed messages alone are too long. Tells both numbers.
         """
-        attempt = partial(self._fit, fixed, passages, turns, tools)
+        attempt = partial(self._fit, fixed, results, passages, turns, tools)
         try:
             fitted = await asyncio.to_thread(attempt)
         except ModelError:
             if self.counter.is_loaded:
                 raise
         else:
-            whole = (fitted.passages, fitted.turns) == (len(passages), len(turns))
-            if whole or self.counter.is_loaded:
+            whole = Fitted(
+                passages=len(passages),
+                turns=len(turns),
+                tokens=fitted.tokens,
+                results=[len(result) for result in results],
+            )
+            if fitted == whole or self.counter.is_loaded:
                 return fitted
         await self.counter.load()
         return await asyncio.to_thread(attempt)
@@ -97,6 +115,7 @@ class ContextWindow:
     def _fit(
         self,
         fixed: Sequence[BaseMessage],
+        results: Sequence[str],
         passages: Sequence[str],
         turns: Sequence[Sequence[BaseMessage]],
         tools: Sequence[Mapping[str, Any]],
@@ -109,12 +128,31 @@ class ContextWindow:
                 f"tokens, and the model can read {self.budget:,}. Please shorten it."
             )
             raise ModelError("context_too_long", message)
+        room = (self.budget - used) // (2 if passages else 1)
+        kept_results, taken = self._cut(results, room)
         sizes = (self.counter.count(passage) for passage in passages)
-        kept_passages, used = _taken(sizes, used, self.budget)
+        kept_passages, used = _taken(sizes, used + taken, self.budget)
         count = self.counter.count_message
         sizes = (sum(count(message) for message in turn) for turn in reversed(turns))
         kept_turns, used = _taken(sizes, used, self.budget)
-        return Fitted(passages=kept_passages, turns=kept_turns, tokens=used)
+        return Fitted(
+            passages=kept_passages, turns=kept_turns, tokens=used, results=kept_results
+        )
+
+    def _cut(self, results: Sequence[str], room: int) -> tuple[list[int], int]:
+        """Return how many characters of each result fit into the room, and what they take."""
+        kept: list[int] = []
+        left = room
+        for result in reversed(results):
+            size = self.counter.count(result)
+            characters = len(result)
+            while size > left and characters:
+                # Not all characters have as many tokens: a little less than the rule of three.
+                characters = int(characters * left / size * 0.95) if left >= LEAST_CUT else 0
+                size = self.counter.count(result[:characters])
+            left = left - size if characters == len(result) else 0
+            kept.insert(0, characters)
+        return kept, room - left
 
 
 def _taken(sizes: Iterable[int], used: int, budget: int) -> tuple[int, int]:
@@ -133,12 +171,4 @@ def window_of(model: str) -> int:
     name = model.lower()
     return next(
         (tokens for pattern, tokens in _WINDOWS if pattern.search(name)), UNKNOWN_WINDOW
-    )
-
-
-def context_of(model: BaseChatModel) -> ContextWindow:
-    """Return the window of a model that has one, else a cautious one."""
-    window = getattr(model, "context", None)
-    return (
-        window if isinstance(window, ContextWindow) else ContextWindow(counter=TokenCounter(""))
     )

@@ -1,28 +1,26 @@
 """Asks a model for JSON that a schema describes, and asks again where it does not fit."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NoReturn
 
 import jsonschema_rs
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-)
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from chatbot.errors import InputError, ModelError, SchemaError
+from chatbot.messages import shortened
 from chatbot.prompts import Prompts
 
 TRIES = 3
+LONGEST_REJECTED = 4_000  # characters of a rejected reply that the model is shown
 ERROR_LENGTH = 500
 
-_DECODER = json.JSONDecoder()
+MOST_OPENINGS = 200
+_OPENING = re.compile(r"[\[{]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +29,18 @@ class Structured:
 
     value: Any
     text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """A way to ask for JSON: what the endpoint is told, and what the instructions say."""
+
+    options: Mapping[str, Any]
+    wish: str = ""
+
+
+# Returns what the model says to a question that is asked in this form, behind corrections.
+Reply = Callable[[Form, Sequence[BaseMessage]], Awaitable[str]]
 
 
 class StructuredOutput:
@@ -59,102 +69,101 @@ class StructuredOutput:
         except (jsonschema_rs.ValidationError, ValueError) as error:
             message = f"The response schema cannot be used: {_line(error)}"
             raise InputError(message) from None
+        text = json.dumps(self._schema, ensure_ascii=False)
+        self._wish = prompts.render("schema", schema=text)
 
-    async def ask(
-        self,
-        model: Runnable[LanguageModelInput, AIMessage],
-        messages: Sequence[BaseMessage],
-        *,
-        on_chunk: Callable[[AIMessageChunk], None] = lambda _: None,
-    ) -> Structured:
+    async def ask(self, reply: Reply) -> Structured:
         """Return the first valid value of at most four replies.
-
-        `on_chunk` sees every chunk as it comes, for reasoning and usage: its text may not be
-        valid yet.
 
         Raises:
             SchemaError: No reply was valid.
             ModelError: The model failed.
         """
-        forms = list(self._forms(messages))
+        forms = self._forms()
         corrections: list[BaseMessage] = []
         text = problem = ""
         for _ in range(1 + TRIES):
-            text = await self._reply(model, forms, corrections, on_chunk)
+            text = await self._reply(reply, forms, corrections)
             value, problem = self._read(text)
             if not problem:
                 return Structured(value=value, text=text)
             wish = self._prompts.render("schema_error", error=problem)
-            corrections = [AIMessage(text or "(nothing)"), HumanMessage(wish)]
+            said = shortened(text, LONGEST_REJECTED) or "(nothing)"
+            # An endpoint may take a schema and pay no heed to it: now the words say it, too.
+            forms[0] = replace(forms[0], wish=self._wish)
+            corrections = [AIMessage(said), HumanMessage(wish)]
         message = (
             f"The language model gave no answer in the requested form, in {1 + TRIES} tries: "
             f"{problem}"
         )
         raise SchemaError(message, text=text)
 
-    def _forms(
-        self, messages: Sequence[BaseMessage]
-    ) -> Sequence[tuple[dict[str, Any], Sequence[BaseMessage]]]:
-        """Return the ways to ask, from the strictest on: options and messages of each."""
+    def _forms(self) -> list[Form]:
+        """Return the ways to ask, from the strictest on."""
         described = {"name": "answer", "schema": self._schema}
         native = {"response_format": {"type": "json_schema", "json_schema": described}}
         some_json = {"response_format": {"type": "json_object"}}
-        schema = json.dumps(self._schema, ensure_ascii=False)
-        instructed = _instructed(messages, self._prompts.render("schema", schema=schema))
-        return [(native, messages), (some_json, instructed), ({}, instructed)]
+        return [
+            Form(options=native),
+            Form(options=some_json, wish=self._wish),
+            Form(options={}, wish=self._wish),
+        ]
 
     async def _reply(
-        self,
-        model: Runnable[LanguageModelInput, AIMessage],
-        forms: list[tuple[dict[str, Any], Sequence[BaseMessage]]],
-        corrections: Sequence[BaseMessage],
-        on_chunk: Callable[[AIMessageChunk], None],
+        self, reply: Reply, forms: list[Form], corrections: Sequence[BaseMessage]
     ) -> str:
         """Return a reply in the first form that the endpoint takes; drop those it refuses."""
         while True:
-            options, messages = forms[0]
-            text = ""
             try:
-                async for chunk in model.bind(**options).astream([*messages, *corrections]):
-                    if isinstance(chunk, AIMessageChunk):
-                        text += str(chunk.content)
-                        on_chunk(chunk)
+                return await reply(forms[0], corrections)
             except ModelError as error:
                 if error.kind not in {"bad_request", "unsupported"} or len(forms) == 1:
                     raise
                 del forms[0]
-            else:
-                return text
 
     def _read(self, text: str) -> tuple[Any, str]:
         """Return the value in `text`, and what is wrong with it or ""."""
-        try:
-            value = _value(text)
-        except (ValueError, RecursionError):
-            return None, "it is not valid JSON."
-        found = [_line(error) for error in self._validator.iter_errors(value)]
-        return value, "; ".join(found)[:ERROR_LENGTH]
+        problem = "it is not valid JSON."
+        first = None
+        for value in _values(text):
+            found = [_line(error) for error in self._validator.iter_errors(value)]
+            if not found:
+                return value, ""
+            if first is None:
+                first, problem = value, "; ".join(found)[:ERROR_LENGTH]
+        return first, problem
 
 
-def _value(text: str) -> object:
-    """Return the JSON value that a reply is, or holds in a code block or among words."""
+def _values(text: str) -> Iterator[object]:
+    """Yield the JSON value that a reply is, else those it holds in a code block or in words."""
     try:
-        return json.loads(text)
-    except ValueError:
-        start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-        if start < 0:
-            raise
-        return _DECODER.raw_decode(text, start)[0]
+        yield _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        return
+    end = 0
+    for start in islice(_OPENING.finditer(text), MOST_OPENINGS):
+        if start.start() < end:
+            continue  # inside a value that was found
+        try:
+            value, end = _DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        yield value
 
 
-def _instructed(messages: Sequence[BaseMessage], wish: str) -> Sequence[BaseMessage]:
-    """Return the messages with the wish at the end of the instructions.
+def _no_number(name: str) -> NoReturn:
+    """Refuse what Python's decoder takes, and JSON has not: NaN and infinities."""
+    raise ValueError(name)
 
-    Many chat templates take only one system message, and only as the first.
-    """
-    if messages and isinstance(messages[0], SystemMessage):
-        return [SystemMessage(f"{messages[0].text}\n\n{wish}"), *messages[1:]]
-    return [SystemMessage(wish), *messages]
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)
 
 
 def _line(error: Exception) -> str:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import jsonschema_rs
+from langchain_core.runnables.config import ensure_config, patch_config
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatbot.messages import text_of
 from chatbot.models.tool_calls import ToolCall
+from chatbot.tools.clock import TIMEZONE
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +46,15 @@ class Toolbox:
 
     tools: Sequence[BaseTool] = ()
     seconds: float = TOOL_SECONDS
+    definitions: Sequence[dict[str, Any]] = field(init=False)
     schemas: Mapping[str, Mapping[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read what arguments each tool takes."""
-        functions = [convert_to_openai_tool(tool)["function"] for tool in self.tools]
+        """Describe the tools as models are told of them, and what arguments each takes."""
+        definitions = [convert_to_openai_tool(tool) for tool in self.tools]
+        functions = [definition["function"] for definition in definitions]
         schemas = {each["name"]: each.get("parameters") or {} for each in functions}
+        object.__setattr__(self, "definitions", definitions)
         object.__setattr__(self, "schemas", schemas)
 
     def adding(self, *tools: BaseTool) -> "Toolbox":
@@ -59,20 +64,16 @@ class Toolbox:
             named.setdefault(tool.name, tool)
         return Toolbox(tools=list(named.values()), seconds=self.seconds)
 
-    def replacing(self, tool: BaseTool) -> "Toolbox":
-        """Return a toolbox with this tool in the place of its namesake, if there is one."""
-        tools = [tool if each.name == tool.name else each for each in self.tools]
-        return Toolbox(tools=tools, seconds=self.seconds)
-
-    async def run(self, call: ToolCall) -> ToolResult:
-        """Run one call."""
+    async def run(self, call: ToolCall, *, timezone: str = "") -> ToolResult:
+        """Run one call. `timezone` is the user's, for tools that look into their config."""
         problem = self._problem(call)
         if problem:
             return ToolResult(call=call, text=problem, failed=True)
         tool = next(tool for tool in self.tools if tool.name == call.name)
+        config = patch_config(ensure_config(), configurable={TIMEZONE: timezone})
         try:
             async with asyncio.timeout(self.seconds):
-                result = await tool.ainvoke(dict(call.arguments))
+                result = await tool.ainvoke(dict(call.arguments), config)
         except TimeoutError:
             text = f"The tool did not answer within {self.seconds:g} seconds."
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code, and may fail

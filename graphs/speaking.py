@@ -1,0 +1,134 @@
+"""Says what the model says: into the turn, and to LangGraph's clients that want tokens."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
+from langgraph.config import get_config
+from langgraph.graph.message import push_message
+
+from chatbot.citations import CitationFilter
+from chatbot.domain import Passage
+from chatbot.models.tool_calls import ToolCall, ToolCallReader
+from chatbot.ports import Ports
+from graphs.images import image_markdown
+from graphs.listening import listener_of
+from graphs.turn import LiveTurn
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """One reply of the model: its text without what calls tools, and the calls."""
+
+    text: str
+    calls: Sequence[ToolCall] = ()
+
+
+class Speaker:
+    """Emits the replies of one answer, with checked citations and without any call of a tool.
+
+    A `silent` one keeps the text to itself. Clients of LangGraph's mode `messages` get the same
+    pieces, not the model's own tokens: these may hold what nobody is to see.
+    """
+
+    def __init__(self, turn: LiveTurn, ports: Ports, *, silent: bool = False) -> None:
+        self._turn = turn
+        self._ports = ports
+        self._silent = silent
+        self._citations = CitationFilter(())
+        self._pauses = False
+        self._facts: dict[str, Any] = {}
+        self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._has_clients = listener_of(get_config()) is None
+        turn.so_far = self._facts_so_far
+
+    async def listen(
+        self,
+        model: Runnable[Any, Any],
+        messages: Sequence[BaseMessage],
+        names: Collection[str],
+        passages: Sequence[Passage],
+    ) -> Said:
+        """Emit one reply of the model and return it, with its calls of tools of these names.
+
+        `passages` are those that the model is shown.
+        """
+        if not self._turn.answer:  # what was cited stays cited
+            self._citations.resolve(passages)
+        reader = ToolCallReader(names)
+        said: list[str] = []
+        try:
+            async with aclosing(cast("Any", model.astream(messages))) as chunks:
+                async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
+                    self._note(chunk)
+                    said.append(reader.feed(chunk))
+                    self.say(said[-1])
+                    for url in chunk.additional_kwargs.get("images", ()):
+                        await self._show_image(url)
+        finally:
+            # Also of a reply that was stopped or broke, all that was said is kept.
+            said.append(reader.end())
+            self.say(said[-1])
+        return Said(text="".join(said), calls=reader.calls())
+
+    def say(self, text: str) -> None:
+        """Emit a piece of the answer."""
+        if self._silent or not text:
+            return
+        if self._pauses and self._turn.answer.strip():
+            text = f"\n\n{text.lstrip()}"
+        self._pauses = False
+        self.emit(self._citations.feed(text))
+
+    def pause(self) -> None:
+        """Set what was said so far apart from what comes next."""
+        self._pauses = True
+
+    def finish(self) -> None:
+        """Emit what was held back and note how the answer came about."""
+        self.emit(self._citations.finish())
+        self._turn.note(**self._facts_so_far())
+
+    def emit(self, text: str) -> None:
+        """Emit a piece as it is."""
+        before = len(self._turn.answer)
+        self._turn.say(text)
+        if piece := self._turn.answer[before:]:
+            self._push(AIMessageChunk(content=piece))
+
+    def _push(self, chunk: AIMessageChunk) -> None:
+        if self._has_clients:
+            chunk.id = self._turn.answer_message().id
+            push_message(chunk, state_key=None)
+
+    def _note(self, chunk: AIMessageChunk) -> None:
+        """Take all that a chunk tells but its text."""
+        if thought := chunk.additional_kwargs.get("reasoning_content"):
+            self._turn.send("reasoning", thought)
+            kept = {"reasoning_content": thought}
+            self._push(AIMessageChunk(content="", additional_kwargs=kept))
+        self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
+        if used := chunk.usage_metadata:
+            self._usage["input_tokens"] += used["input_tokens"]
+            self._usage["output_tokens"] += used["output_tokens"]
+
+    def _facts_so_far(self) -> Mapping[str, Any]:
+        used = any(self._usage.values())
+        return {
+            "citations": [citation.as_json() for citation in self._citations.cited],
+            "model": self._facts.get("model_name"),
+            "endpoint": self._facts.get("endpoint"),
+            "attempts": self._facts.get("attempts") or [],
+            "finish_reason": self._facts.get("finish_reason"),
+            "usage": {
+                **(self._usage if used else dict.fromkeys(self._usage)),
+                "estimated": bool(self._facts.get("usage_estimated")),
+            },
+        }
+
+    async def _show_image(self, url: str) -> None:
+        if markdown := await image_markdown(url, self._turn, self._ports):
+            self.say(f"\n\n{markdown}\n\n")
