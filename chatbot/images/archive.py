@@ -11,7 +11,7 @@ from chatbot.errors import ImageError, InputError
 from chatbot.images.image import MEGABYTE, Image, image_of, is_name, names_shown
 from chatbot.ports import ImageStore
 
-MOST_BYTES = 64 * MEGABYTE  # in one document; what is beyond stays a name without an image
+MOST_BYTES = 20 * MEGABYTE  # in one document; what is beyond stays a name without an image
 
 
 async def exported(
