@@ -11,10 +11,11 @@ from typing import Self
 
 from chatbot.domain import LoadedHistory, Match, Session, SessionSummary, Turn, checked_id
 from chatbot.errors import HistoryError
-from chatbot.history import rows, session_rows
+from chatbot.history import image_rows, rows, session_rows
 from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn
 from chatbot.history.search_words import wanted
 from chatbot.history.sqlite import BUSY_SECONDS, SqliteFile
+from chatbot.images.image import Image
 
 SWEEP = timedelta(hours=1)
 
@@ -169,7 +170,7 @@ class LocalChatHistory:
         now = datetime.now(UTC)
 
         def put_all(connection: Connection) -> None:
-            session_rows.revive(connection, session)
+            session_rows.revive(connection, session, now=now, life=self.life)
             for turn in turns:
                 rows.put(connection, session, turn, now=now, life=self.life)
             session_rows.rename(connection, session, title, since=now - self.life)
@@ -187,6 +188,22 @@ class LocalChatHistory:
                 life=self.life,
             )
         )
+
+    async def keep_image(self, session: Session, image: Image) -> None:
+        """See `ImageStore.keep_image`."""
+        await self.file.write(
+            partial(
+                image_rows.put,
+                session=session,
+                image=image,
+                now=datetime.now(UTC),
+                life=self.life,
+            )
+        )
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        """See `ImageStore.find_image`."""
+        return await self.file.read(partial(image_rows.find, user_id=user_id, name=name))
 
     @property
     def _cutoff(self) -> datetime:

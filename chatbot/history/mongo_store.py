@@ -1,24 +1,25 @@
-"""The two collections in MongoDB, and what in them belongs to a session."""
+"""The collections in MongoDB, and what in them belongs to a session."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import DuplicateKeyError
 
 from chatbot.domain import Session
 from chatbot.errors import InputError
-from chatbot.history.adoption import adopted, is_foreign
+from chatbot.history.adoption import adopted, foreign_ids, is_foreign
 from chatbot.history.connection import TASK_SECONDS, deadline
-from chatbot.history.documents import Document
+from chatbot.history.documents import READ, Document, question_id
 from chatbot.history.session_documents import opened
 
 Collection = AsyncCollection[dict[str, Any]]
+Written = TypeVar("Written")
 
 
 def stored_key(session: Session, owner: str) -> str:
@@ -30,13 +31,14 @@ def stored_key(session: Session, owner: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MongoStore:
-    """The collections of sessions and messages, and how long a session lives.
+    """The collections of sessions, messages and images, and how long a session lives.
 
     Messages without a user were written by LangChain's class and belong to `owner`.
     """
 
     sessions: Collection
     messages: Collection
+    images: Collection
     life: timedelta
     owner: str
 
@@ -76,6 +78,19 @@ class MongoStore:
         cleared = state["cleared_seq"]
         return [item for item in documents if not is_foreign(item) and item["seq"] > cleared]
 
+    async def named(
+        self, session: Session, turn_ids: Sequence[str], *, foreign: bool = False
+    ) -> list[Document]:
+        """Return the documents of these turns' questions, and one that is foreign if wanted."""
+        numbers: list[object] = [question_id(self.key(session), each) for each in turn_ids]
+        for turn_id in turn_ids:
+            numbers += foreign_ids(turn_id)
+        named: Document = {"_id": {"$in": numbers}}
+        if foreign:
+            named = {"$or": [named, {"seq": None}]}
+        found = self.messages.find(self.mine(session) | named, READ)
+        return await found.limit(len(numbers) + 1).to_list()
+
     async def change(self, session: Session, pipeline: list[Document]) -> Document:
         """Change the session's document, made if need be, and return it.
 
@@ -83,15 +98,30 @@ class MongoStore:
             InputError: The key belongs to another user.
         """
         where = {"_id": self.key(session), "user_id": session.user_id}
-        for _ in range(2):  # when two make it at once, one of them finds it the second time
-            with suppress(DuplicateKeyError):
-                state = await self.sessions.find_one_and_update(
+        try:
+            state = await self.insert_once(
+                lambda: self.sessions.find_one_and_update(
                     where, pipeline, upsert=True, return_document=True
                 )
-                if state is not None:
-                    return state
-        message = f"The session {session.session_id} belongs to another user."
-        raise InputError(message)
+            )
+        except DuplicateKeyError:
+            state = None
+        if state is None:
+            message = f"The session {session.session_id} belongs to another user."
+            raise InputError(message)
+        return state
+
+    @staticmethod
+    async def insert_once(write: Callable[[], Coroutine[Any, Any, Written]]) -> Written:
+        """Do a write that may insert: when two insert at once, one finds it the second time.
+
+        Raises:
+            DuplicateKeyError: What is there already is somebody else's.
+        """
+        try:
+            return await write()
+        except DuplicateKeyError:
+            return await write()
 
     async def adopt(self, session: Session) -> None:
         """Make what LangChain's class wrote in this session ours. Its life begins now.

@@ -3,28 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pymongo import DESCENDING, ReadPreference, WriteConcern
 
 from chatbot.domain import ANONYMOUS, LoadedHistory, Session, Turn, checked_id
-from chatbot.errors import ChatbotError, HistoryError
-from chatbot.history import session_documents
-from chatbot.history.adoption import foreign_ids, is_foreign
-from chatbot.history.connection import TASK_SECONDS, TURN_SECONDS, Client, deadline
-from chatbot.history.documents import READ, Document, question_id, read_entries
+from chatbot.errors import ChatbotError
+from chatbot.history import forgetting
+from chatbot.history.adoption import is_foreign
+from chatbot.history.appending import append
+from chatbot.history.connection import TURN_SECONDS, Client, deadline
+from chatbot.history.documents import READ, Document, read_entries
 from chatbot.history.entries import (
     Entry,
     Recent,
-    began_before,
     clean_turn,
-    microseconds,
-    moment,
 )
 from chatbot.history.indexes import Indexes
 from chatbot.history.mongo_store import MongoStore
-from chatbot.history.turn_writes import session_writes
 
 QUESTIONS = {"$not": {"$mod": [2, 1]}}  # the places of questions, and documents without one
 NEWEST_FIRST = [("seq", DESCENDING), ("_id", DESCENDING)]
@@ -58,6 +54,7 @@ class MongoTurns:
         self._store = MongoStore(
             sessions=kept[f"{collection}_sessions"],
             messages=kept[collection],
+            images=kept[f"{collection}_images"],
             life=timedelta(days=ttl_days),
             owner=owner,
         )
@@ -117,7 +114,7 @@ class MongoTurns:
         checked_id(turn_id, "turn id")
         async with deadline():
             state, documents = await asyncio.gather(
-                self._store.state(session), self._named(session, [turn_id])
+                self._store.state(session), self._store.named(session, [turn_id])
             )
         entries = read_entries(self._store.visible(documents, state))
         return entries[0].turn if entries else None
@@ -141,18 +138,8 @@ class MongoTurns:
         return await self.forget(session, at=datetime.now(UTC))
 
     async def forget(self, session: Session, *, at: datetime) -> int:
-        """Clear the session of all that started up to that moment.
-
-        What is left of it, a key and a time, keeps turns away that arrive later.
-        """
-        store, mine = self._store, self._store.mine(session)
-        async with deadline(TASK_SECONDS):
-            before = await store.state(session)
-            turns = await store.messages.count_documents(mine | self._asked(before))
-            state = await store.change(session, session_documents.cleared(session, at=at))
-            places = [{"seq": {"$lte": state["cleared_seq"]}}, {"seq": None}]
-            await store.messages.delete_many(mine | {"$or": places})
-        return turns
+        """See `forgetting.forget`."""
+        return await forgetting.forget(self._store, session, at=at)
 
     async def _newest(
         self, session: Session, limit: int, seconds: float
@@ -163,84 +150,8 @@ class MongoTurns:
         async with deadline(seconds):
             return await asyncio.gather(self._store.state(session), newest.to_list())
 
-    async def _named(
-        self, session: Session, turn_ids: Sequence[str], *, foreign: bool = False
-    ) -> list[Document]:
-        """Return the documents of these turns' questions, and one that is foreign if wanted."""
-        key = self._store.key(session)
-        numbers: list[object] = [question_id(key, turn_id) for turn_id in turn_ids]
-        for turn_id in turn_ids:
-            numbers += foreign_ids(turn_id)
-        named: Document = {"_id": {"$in": numbers}}
-        if foreign:
-            named = {"$or": [named, {"seq": None}]}
-        found = self._store.messages.find(self._store.mine(session) | named, READ)
-        return await found.limit(len(numbers) + 1).to_list()
-
     async def _append(
         self, session: Session, entries: Sequence[Entry], *, placed: bool
     ) -> None:
-        store = self._store
-        # As it comes back from the server, which keeps milliseconds.
-        now = moment(microseconds(datetime.now(UTC)) // 1000 * 1000)
-        change = session_documents.opened(
-            session, entries, placed=placed, now=now, life=store.life
-        )
-        turn_ids = [entry.turn.id for entry in entries]
-        async with deadline():
-            state, documents = await asyncio.gather(
-                store.change(session, change), self._named(session, turn_ids, foreign=True)
-            )
-            foreign = any(map(is_foreign, documents))
-            if foreign:  # there may be many, and the named ones not among the first
-                documents = await self._named(session, turn_ids)
-            is_new = state.get("created_at") == now
-            if not placed:
-                entries = [replace(entry, seq=int(state["last_seq"])) for entry in entries]
-            entries = _wanted(entries, state)
-            if is_new:
-                gone = {"seq": {"$lte": state["cleared_seq"]}}
-                await store.messages.delete_many(store.mine(session) | gone)
-                documents = store.visible(documents, state)
-            writes = await asyncio.to_thread(
-                session_writes, store.key(session), session.user_id, entries, documents, now
-            )
-            if writes:
-                await store.messages.bulk_write(writes)
+        await append(self._store, session, entries, placed=placed)
         self._indexes.want()
-        await self._tend(session, state, foreign=foreign)
-
-    async def _tend(self, session: Session, state: Document, *, foreign: bool) -> None:
-        """Put off the end of the session's messages, and adopt foreign ones.
-
-        The turn is kept already, so a failure is left to the next one.
-        """
-        store, now = self._store, datetime.now(UTC)
-        try:
-            if foreign:
-                await store.adopt(session)
-            if now - state["kept_at"] > store.slack:
-                stamp = {"$set": {"kept_at": now}}
-                async with deadline():
-                    await store.messages.update_many(store.mine(session), stamp)
-                    await store.sessions.update_one({"_id": store.key(session)}, stamp)
-        except HistoryError as error:
-            _log.warning("session %s could not be tended: %s", session.key, error.message)
-
-    def _asked(self, state: Document | None) -> Document:
-        """Return the condition for the questions that are shown."""
-        foreign: Document = {"seq": None, "History": {"$regex": '^{"type": "human"'}}
-        if state is None or not self._store.is_live(state):
-            return foreign
-        return {"$or": [foreign, {"seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}]}
-
-
-def _wanted(entries: Sequence[Entry], state: Document) -> Sequence[Entry]:
-    """Leave out what was asked before the session was cleared."""
-    at = state.get("cleared_at")
-    cleared_at = None if at is None else moment(at)
-    return [
-        entry
-        for entry in entries
-        if entry.seq > state["cleared_seq"] and not began_before(entry.turn, cleared_at)
-    ]

@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 from pymongo import DESCENDING
 
 from chatbot.domain import Match, Session, SessionSummary, Turn, checked_id
-from chatbot.history import session_documents
+from chatbot.history import forgetting, session_documents
 from chatbot.history.connection import TASK_SECONDS, deadline
 from chatbot.history.documents import READ, Document, read_entries
-from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn, next_seq
-from chatbot.history.mongo_turns import MongoTurns
+from chatbot.history.entries import (
+    Entry,
+    checked_title,
+    clean_text,
+    clean_turn,
+    next_seq,
+)
+from chatbot.history.mongo_images import MongoImages
 from chatbot.history.search_words import wanted
 
 BATCH = 100
@@ -19,7 +25,7 @@ SPARE = 50
 EVERY_TURN = 2**31 - 1
 
 
-class MongoChatHistory(MongoTurns):
+class MongoChatHistory(MongoImages):
     """Keeps turns in the format of LangChain's class; lists, searches and renames sessions."""
 
     async def sessions(
@@ -84,8 +90,8 @@ class MongoChatHistory(MongoTurns):
 
     async def restore(self, session: Session, title: str, turns: Sequence[Turn]) -> None:
         """See `SessionStore.restore`."""
-        title = checked_title(title)
-        await self.revive(session)
+        title, at = checked_title(title), datetime.now(UTC)
+        await self.revive(session, at=at)
         async with deadline():
             state = await self._store.state(session)
         last_seq = int(state["last_seq"]) if state else 0
@@ -97,41 +103,24 @@ class MongoChatHistory(MongoTurns):
             await self.append(session, entries[start : start + BATCH])
         await self.rename(session, title)
 
-    async def revive(self, session: Session) -> None:
+    async def revive(self, session: Session, *, at: datetime) -> None:
         """Take back that the session was cleared, so that turns from before may come again.
 
         Raises:
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not be written.
         """
-        store = self._store
-        where = {"_id": store.key(session), "user_id": session.user_id}
         async with deadline():
-            await store.sessions.update_one(where, {"$unset": {"cleared_at": ""}})
+            await self._store.change(session, session_documents.revived(session, at=at))
 
     async def forget_user(self, user_id: str) -> int:
         """See `SessionStore.forget_user`."""
         return await self.forget_all(user_id, at=datetime.now(UTC))
 
     async def forget_all(self, user_id: str, *, at: datetime) -> int:
-        """Clear the user's sessions of all that started up to that moment.
-
-        Raises:
-            ConfigurationError: The server refuses the user.
-            HistoryError: The server could not be written, so something may be left.
-        """
+        """See `forgetting.forget_all`."""
         checked_id(user_id, "user id", slash=True)
-        store = self._store
-        if user_id == store.owner:
-            await store.adopt_all()
-        where = {"user_id": user_id, "title": {"$gt": ""}}
-        async with deadline(TASK_SECONDS):
-            states = await store.sessions.find(where).to_list()
-        for state in states:
-            await self.forget(Session(session_id=state["session_id"], user_id=user_id), at=at)
-        async with deadline(TASK_SECONDS):  # what is left of sessions that expired
-            await store.messages.delete_many({"user_id": user_id, "created_at": {"$lte": at}})
-        return sum(store.is_live(state) for state in states)
+        return await forgetting.forget_all(self._store, user_id, at=at)
 
     async def _list(self, where: Document, *, limit: int) -> Sequence[SessionSummary]:
         if limit < 1:

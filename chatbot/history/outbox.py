@@ -8,29 +8,35 @@ from typing import Literal
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError
-from chatbot.history import rows, session_rows
+from chatbot.history import image_rows, rows, session_rows
 from chatbot.history.entries import Entry, Recent, microseconds, moment
+from chatbot.images.image import MEGABYTE, Image
 
-Action = Literal["turn", "clear", "rename", "revive", "forget_user"]
+Action = Literal["turn", "image", "clear", "rename", "revive", "forget_user"]
 
 LIMIT = 10_000
+IMAGE_BYTES = 512 * MEGABYTE
 KEPT_TURNS = 200
 PENDING = "(SELECT turn_id FROM outbox WHERE outbox.key = ?1 AND turn_id IS NOT NULL)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
-    """One thing to do in MongoDB. A turn that was cleared meanwhile has no entry."""
+    """One thing to do in MongoDB. A turn that was cleared meanwhile has no entry.
+
+    `name` is of the turn or the image, `title` the session's new one.
+    """
 
     number: int
     action: Action
     at: datetime
     entry: Entry | None = None
+    name: str = ""
     title: str = ""
 
 
 def of_user(user_id: str) -> Session:
-    """Return what stands for all sessions of a user in the outbox."""
+    """Return a session of the user, with which what waits of all of them is sent."""
     return Session(session_id="*", user_id=user_id)
 
 
@@ -65,7 +71,7 @@ def post_turns(  # noqa: PLR0913 - bound with `partial`
     limit: int,
 ) -> None:
     """Keep all the turns, even if the session was cleared, and note that MongoDB has to."""
-    session_rows.revive(connection, session)
+    session_rows.revive(connection, session, now=now, life=life)
     _post(connection, session, "revive", at=now)
     for turn in turns:
         if rows.put(connection, session, turn, now=now, life=life).changed:
@@ -73,6 +79,26 @@ def post_turns(  # noqa: PLR0913 - bound with `partial`
     _check_size(connection, limit)
     session_rows.rename(connection, session, title, since=now - life)
     _post(connection, session, "rename", at=now, title=title)
+
+
+def post_image(
+    connection: sqlite3.Connection,
+    session: Session,
+    image: Image,
+    *,
+    now: datetime,
+    life: timedelta,
+) -> None:
+    """Keep the image here, and note that MongoDB has to get it.
+
+    Raises:
+        HistoryError: So many bytes are waiting already that no more are taken.
+    """
+    if image_rows.size(connection) > IMAGE_BYTES:
+        message = "MongoDB has been away for so long that this machine takes no more images."
+        raise HistoryError(message)
+    image_rows.put(connection, session, image, now=now, life=life)
+    _post(connection, session, "image", at=now, turn_id=image.name)
 
 
 def post_title(
@@ -95,7 +121,8 @@ def post_farewell(
     """Forget the user's sessions, also what waits of them, and note that MongoDB has to."""
     count = session_rows.clear_user(connection, user_id, now=now, life=life)
     connection.execute("DELETE FROM outbox WHERE user_id = ?", (user_id,))
-    _post(connection, of_user(user_id), "forget_user", at=now)
+    everything = _everything(user_id)
+    _post(connection, of_user(user_id), "forget_user", at=now, key=everything)
     return count
 
 
@@ -122,19 +149,21 @@ def post_clear(
     return turns
 
 
-def items(connection: sqlite3.Connection, key: str, *, limit: int) -> Sequence[Item]:
-    """Return what waits of the session, oldest first."""
+def items(connection: sqlite3.Connection, session: Session, *, limit: int) -> Sequence[Item]:
+    """Return what waits of the session and of all sessions of its user, oldest first."""
+    key = session.key
     found = connection.execute(
-        "SELECT number, action, at, turn_id, title FROM outbox WHERE key = ?"
+        "SELECT number, action, at, turn_id, title FROM outbox WHERE key IN (?, ?)"
         " ORDER BY number LIMIT ?",
-        (key, limit),
+        (key, _everything(session.user_id), limit),
     ).fetchall()
     return [
         Item(
             number=number,
             action=action,
             at=moment(at),
-            entry=None if turn_id is None else rows.get(connection, key, turn_id),
+            entry=rows.get(connection, key, turn_id) if action == "turn" else None,
+            name=turn_id or "",
             title=title or "",
         )
         for number, action, at, turn_id, title in found
@@ -203,7 +232,7 @@ def remember(  # noqa: PLR0913 - bound with `partial`
         (session.key, oldest, recent.last_seq),
     )
     waiting = {
-        item.entry.turn.id for item in items(connection, session.key, limit=-1) if item.entry
+        item.entry.turn.id for item in items(connection, session, limit=-1) if item.entry
     }
     rows.write(
         connection,
@@ -216,6 +245,11 @@ def remember(  # noqa: PLR0913 - bound with `partial`
     )
 
 
+def _everything(user_id: str) -> str:
+    """Return the key of what concerns all sessions of a user. No session has it."""
+    return f"{user_id} "
+
+
 def _post(  # noqa: PLR0913 - the columns of the row
     connection: sqlite3.Connection,
     session: Session,
@@ -224,12 +258,13 @@ def _post(  # noqa: PLR0913 - the columns of the row
     at: datetime,
     turn_id: str | None = None,
     title: str | None = None,
+    key: str | None = None,
 ) -> None:
     connection.execute(
         "INSERT INTO outbox (key, user_id, session_id, action, at, turn_id, title)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            session.key,
+            key or session.key,
             session.user_id,
             session.session_id,
             action,

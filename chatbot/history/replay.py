@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -12,9 +13,10 @@ from weakref import WeakValueDictionary
 
 from chatbot.domain import Session
 from chatbot.errors import ChatbotError, ConfigurationError, HistoryError, InputError
-from chatbot.history import outbox
+from chatbot.history import image_rows, outbox
 from chatbot.history.entries import Entry, Recent
 from chatbot.history.sqlite import LocalFileError, SqliteFile
+from chatbot.images.image import Image
 from chatbot.ports import SessionStore
 from chatbot.tasks import end
 
@@ -22,6 +24,8 @@ BATCH = 100
 FIRST_PROBE_SECONDS = 0.25
 LAST_PROBE_SECONDS = 2.0
 SWEEP_SECONDS = 2.0
+
+Counts = Counter[outbox.Action]
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +41,18 @@ class Primary(SessionStore, Protocol):
         """Keep turns that have their places already."""
         ...
 
-    async def revive(self, session: Session) -> None:
-        """Take back that the session was cleared."""
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
+        """Keep an image, of that moment, unless its session was cleared since."""
+        ...
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        """Return an image of one of the user's sessions."""
+        ...
+
+    async def revive(self, session: Session, *, at: datetime) -> None:
+        """Take back that the session was cleared up to that moment."""
         ...
 
     async def forget(self, session: Session, *, at: datetime) -> int:
@@ -102,29 +116,29 @@ class Replay:
         _, reason = await self.send(session)
         return reason
 
-    async def send(self, session: Session) -> tuple[int, str]:
-        """Do the same as `flush`, and return what the deeds among it counted as well."""
+    async def send(self, session: Session) -> tuple[Counts, str]:
+        """Do the same as `flush`, and return what each kind of deed counted as well."""
         async with self._lock(session):
             if self.away:
-                return 0, self.away
+                return Counter(), self.away
             try:
                 return await self._drain(session), ""
             except HistoryError as error:
-                return 0, self.note(error)
+                return Counter(), self.note(error)
 
-    async def _drain(self, session: Session) -> int:
-        count = 0
-        pending = partial(outbox.items, key=session.key, limit=BATCH)
+    async def _drain(self, session: Session) -> Counts:
+        counts: Counts = Counter()
+        pending = partial(outbox.items, session=session, limit=BATCH)
         is_more = True
         while is_more:  # what is noted meanwhile is sent by whoever noted it
             waiting = await self._file.read(pending)
             is_more = len(waiting) == BATCH
             for action, group in groupby(waiting, key=lambda item: item.action):
                 batch = list(group)
-                count += await self._do(session, action, batch)
+                counts[action] += await self._do(session, action, batch)
                 numbers = [item.number for item in batch]
                 await self._file.write(partial(outbox.settle, key=session.key, numbers=numbers))
-        return count
+        return counts
 
     async def _do(
         self, session: Session, action: outbox.Action, batch: Sequence[outbox.Item]
@@ -135,15 +149,33 @@ class Replay:
                 if entries := [item.entry for item in batch if item.entry is not None]:
                     await self._primary.append(session, entries)
                 return 0
+            case "image":
+                for item in batch:
+                    await self._hand_over(session, item)
+                return 0
             case "clear":
                 return await self._primary.forget(session, at=last.at)
             case "rename":
                 return await self._primary.rename(session, last.title)
             case "revive":
-                await self._primary.revive(session)
+                await self._primary.revive(session, at=last.at)
                 return 0
             case "forget_user":
                 return await self._primary.forget_all(session.user_id, at=last.at)
+
+    async def _hand_over(self, session: Session, item: outbox.Item) -> None:
+        """Give an image to the primary store, which has it alone from then on."""
+        key, name = session.key, item.name
+        image = await self._file.read(partial(image_rows.get, key=key, name=name))
+        if image is None:
+            return
+        try:
+            await self._primary.keep_image(session, image, at=item.at)
+        except HistoryError as error:
+            if error.retryable:
+                raise
+            _log.warning("an image was refused and is gone: %s", error.message)
+        await self._file.write(partial(image_rows.remove, key=key, name=name))
 
     def _lock(self, session: Session) -> asyncio.Lock:
         return self._locks.setdefault(session.key, asyncio.Lock())

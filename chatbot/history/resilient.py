@@ -21,6 +21,7 @@ from chatbot.history.entries import Entry, Recent, checked_title, clean_turn
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.replay import Primary, Replay
 from chatbot.history.sqlite import LocalFileError
+from chatbot.images.image import Image
 from chatbot.ports import SessionStore
 
 KEPT_HERE = "The turn is kept on this machine and stored when MongoDB is back."
@@ -136,7 +137,7 @@ class ResilientChatHistory:
         """See `ChatHistory.clear`. A store that is away is cleared when it is back."""
         here = await self._post(partial(outbox.post_clear, session=session))
         there, _ = await self._replay.send(session)
-        return max(here, there)
+        return max(here, there["clear"])
 
     async def sessions(
         self, user_id: str, *, limit: int, before: datetime | None = None
@@ -165,7 +166,7 @@ class ResilientChatHistory:
         title = checked_title(title)
         is_known = await self._post(partial(outbox.post_title, session=session, title=title))
         there, _ = await self._replay.send(session)
-        return is_known or there > 0
+        return is_known or there["rename"] > 0
 
     async def restore(self, session: Session, title: str, turns: Sequence[Turn]) -> None:
         """See `SessionStore.restore`."""
@@ -185,7 +186,35 @@ class ResilientChatHistory:
         checked_id(user_id, "user id", slash=True)
         here = await self._post(partial(outbox.post_farewell, user_id=user_id))
         there, _ = await self._replay.send(outbox.of_user(user_id))
-        return max(here, there)
+        return max(here, there["forget_user"])
+
+    async def keep_image(self, session: Session, image: Image) -> None:
+        """See `ImageStore.keep_image`. While the primary is away it waits on this machine."""
+        if not self.is_away:
+            try:
+                await self._primary.keep_image(session, image)
+            except HistoryError as error:
+                if not error.retryable:
+                    raise
+                self._replay.note(error)
+            else:
+                return
+        await self._post(partial(outbox.post_image, session=session, image=image))
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        """See `ImageStore.find_image`. One that waits here is found as well."""
+        reason = self._replay.away
+        found = None
+        if not reason:
+            try:
+                found = await self._primary.find_image(user_id, name)
+            except HistoryError as error:
+                reason = self._replay.note(error)
+        found = found or await self._local.find_image(user_id, name)
+        if reason and found is None:
+            message = f"{reason} Until it is back, this image cannot be read."
+            raise HistoryError(message)
+        return found
 
     async def _post(self, post: Callable[..., Answer]) -> Answer:
         """Do in the local file what `post` does, by the clock and the expiry of this store."""
@@ -216,7 +245,7 @@ class ResilientChatHistory:
                 partial(outbox.remember, session=session, recent=recent, limit=limit)
             )
             waiting = await self._file.read(
-                partial(outbox.items, key=session.key, limit=self._outbox_limit)
+                partial(outbox.items, session=session, limit=self._outbox_limit)
             )
         except HistoryError as error:
             _log.warning("what MongoDB holds could not be kept here: %s", error.message)

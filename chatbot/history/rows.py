@@ -132,20 +132,39 @@ def is_live(connection: sqlite3.Connection, key: str, *, since: datetime) -> boo
 def open_session(
     connection: sqlite3.Connection, session: Session, *, now: datetime, life: timedelta
 ) -> tuple[int, datetime | None]:
-    """Make the session if it is new, empty it if it has expired; return where it stands."""
-    floor = even(microseconds(now - life))
+    """Make the session if it is new, empty it if it has expired; return where it stands.
+
+    A new one counts as cleared when all of its user was.
+    """
     if not is_live(connection, session.key, since=now - life):
+        farewell = _farewell(connection, session.user_id)
+        floor = even(max(microseconds(now - life), farewell or 0))
         connection.execute("DELETE FROM turns WHERE key = ?", (session.key,))
         connection.execute(
-            "INSERT INTO sessions VALUES (?1, ?2, ?3, '', ?4, ?4, ?5, ?5, NULL)"
+            "INSERT INTO sessions VALUES (?1, ?2, ?3, '', ?4, ?4, ?5, ?5, ?6)"
             " ON CONFLICT (key) DO UPDATE SET title = '', created_at = ?4, last_active = ?4,"
             " last_seq = max(last_seq, ?5), cleared_seq = last_seq",
-            (session.key, session.user_id, session.session_id, microseconds(now), floor),
+            (
+                session.key,
+                session.user_id,
+                session.session_id,
+                microseconds(now),
+                floor,
+                farewell,
+            ),
         )
     last_seq, cleared_at = connection.execute(
         "SELECT last_seq, cleared_at FROM sessions WHERE key = ?", (session.key,)
     ).fetchone()
     return last_seq, None if cleared_at is None else moment(cleared_at)
+
+
+def _farewell(connection: sqlite3.Connection, user_id: str) -> int | None:
+    """Return the microsecond at which all sessions of the user were cleared."""
+    row = connection.execute(
+        "SELECT at FROM farewells WHERE user_id = ?", (user_id,)
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def entry_of(row: Sequence[Any]) -> Entry:

@@ -18,6 +18,8 @@ from chatbot.history.entries import (
     title_of,
 )
 
+AT_ONCE = timedelta(seconds=5)
+
 
 def opened(
     session: Session,
@@ -67,30 +69,53 @@ def opened(
 
 
 def cleared(session: Session, *, at: datetime) -> list[Document]:
-    """Return the update that forgets all turns up to that moment."""
-    place = {"$max": ["$cleared_seq", "$last_seq_until", Int64(even(microseconds(at)))]}
-    return [
-        {
-            "$set": {
-                "last_seq_until": {"$cond": [{"$lte": ["$last_active", at]}, "$last_seq", 0]}
-            }
-        },
-        {
-            "$set": {
-                "user_id": {"$literal": session.user_id},
-                "session_id": {"$literal": session.session_id},
-                "cleared_seq": place,
-                "cleared_at": {"$max": ["$cleared_at", Int64(microseconds(at))]},
-                "last_seq": {"$max": ["$last_seq", place]},
-                "title": {"$literal": ""},
-                "created_at": {"$ifNull": ["$created_at", at]},
-                "last_active": {"$max": ["$last_active", at]},
-                "kept_at": {"$ifNull": ["$kept_at", at]},
-                "version": SCHEMA_VERSION,
-            }
-        },
-        {"$unset": "last_seq_until"},
-    ]
+    """Return the update that forgets all turns of the session up to that moment."""
+    named = {"session_id": {"$literal": session.session_id}}
+    return [{"$set": named}, *cleared_before(at)]
+
+
+def cleared_before(at: datetime) -> list[Document]:
+    """Return the update that forgets all turns of any session up to that moment.
+
+    What happens at once forgets all there is, whatever other machines think the time is.
+    """
+    is_all: Document = {"$or": [is_now(at), {"$lte": ["$last_active", at]}]}
+    last_seq = {"$cond": [is_all, "$last_seq", 0]}
+    place = {"$max": ["$cleared_seq", last_seq, Int64(even(microseconds(at)))]}
+    change = {
+        "cleared_seq": place,
+        "cleared_at": {"$max": ["$cleared_at", Int64(microseconds(at))]},
+        "last_seq": {"$max": ["$last_seq", place]},
+        "title": {"$cond": [is_all, {"$literal": ""}, "$title"]},
+        "created_at": {"$ifNull": ["$created_at", at]},
+        "last_active": {"$max": ["$last_active", at]},
+        "kept_at": {"$ifNull": ["$kept_at", at]},
+        "version": SCHEMA_VERSION,
+    }
+    return [{"$set": change}]
+
+
+def is_now(at: datetime) -> bool:
+    """Tell whether what happened then is told at once, not after an outage."""
+    return datetime.now(UTC) - at < AT_ONCE
+
+
+def revived(session: Session, *, at: datetime) -> list[Document]:
+    """Return the update that takes back what was cleared up to that moment.
+
+    What is restored comes behind it, and so behind all that was cleared anywhere.
+    """
+    moment = Int64(microseconds(at))
+    later = {"$gt": ["$cleared_at", moment]}
+    change = {
+        "session_id": {"$literal": session.session_id},
+        "revived_at": {"$max": ["$revived_at", moment]},
+        "cleared_at": {"$cond": [later, "$cleared_at", "$$REMOVE"]},
+        "last_seq": {"$max": ["$last_seq", Int64(even(microseconds(at)))]},
+        "last_active": {"$ifNull": ["$last_active", at]},
+        "version": SCHEMA_VERSION,
+    }
+    return [{"$set": change}]
 
 
 def listed(user_id: str, *, since: datetime, before: datetime | None = None) -> Document:

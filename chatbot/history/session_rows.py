@@ -7,11 +7,15 @@ from typing import Any
 
 from chatbot.domain import Match, Session, SessionSummary
 from chatbot.history import rows
-from chatbot.history.entries import EPOCH, even, microseconds, moment
+from chatbot.history.entries import even, microseconds, moment
 
 SUMMARY = (
     "SELECT session_id, title, last_active,"
     " (SELECT count(*) FROM turns WHERE turns.key = sessions.key) FROM sessions"
+)
+CLEAR = (
+    "UPDATE sessions SET title = '', last_active = ?1, cleared_at = ?1,"
+    " cleared_seq = max(last_seq, ?2), last_seq = max(last_seq, ?2)"
 )
 
 
@@ -27,11 +31,7 @@ def clear(
     rows.open_session(connection, session, now=now, life=life)
     at = microseconds(now)
     connection.execute("DELETE FROM turns WHERE key = ?", (session.key,))
-    connection.execute(
-        "UPDATE sessions SET title = '', last_active = ?1, cleared_at = ?1,"
-        " cleared_seq = max(last_seq, ?2), last_seq = max(last_seq, ?2) WHERE key = ?3",
-        (at, even(at), session.key),
-    )
+    connection.execute(f"{CLEAR} WHERE key = ?3", (at, even(at), session.key))
     return int(turns)
 
 
@@ -106,20 +106,45 @@ def rename(
     return changed.rowcount > 0
 
 
-def revive(connection: sqlite3.Connection, session: Session) -> None:
-    """Take back that the session was cleared, so that turns from before may come again."""
-    connection.execute("UPDATE sessions SET cleared_at = NULL WHERE key = ?", (session.key,))
+def revive(
+    connection: sqlite3.Connection, session: Session, *, now: datetime, life: timedelta
+) -> None:
+    """Take back that the session was cleared, so that turns from before may come again.
+
+    They come behind this moment, and so behind all that was cleared anywhere.
+    """
+    rows.open_session(connection, session, now=now, life=life)
+    connection.execute(
+        "UPDATE sessions SET cleared_at = NULL, last_seq = max(last_seq, ?) WHERE key = ?",
+        (even(microseconds(now)), session.key),
+    )
 
 
 def clear_user(
     connection: sqlite3.Connection, user_id: str, *, now: datetime, life: timedelta
 ) -> int:
-    """Forget all sessions of the user, and return how many there were."""
-    everything = summaries(connection, user_id, since=EPOCH, limit=-1)
-    for each in everything:
-        session = Session(session_id=each.session_id, user_id=user_id)
-        clear(connection, session, now=now, life=life)
-    return sum(each.last_active > now - life for each in everything)
+    """Forget all sessions of the user, and return how many there were.
+
+    What is left, a name and a time, keeps turns away that run now and come later.
+    """
+    at = microseconds(now)
+    (sessions,) = connection.execute(
+        "SELECT count(*) FROM sessions WHERE user_id = ? AND title != '' AND last_active > ?",
+        (user_id, microseconds(now - life)),
+    ).fetchone()
+    connection.execute(
+        "INSERT OR REPLACE INTO farewells (user_id, at) VALUES (?, ?)", (user_id, at)
+    )
+    connection.execute(
+        "DELETE FROM turns WHERE key IN (SELECT key FROM sessions WHERE user_id = ?)",
+        (user_id,),
+    )
+    connection.execute(
+        f"{CLEAR} WHERE user_id = ?3",
+        (at, even(at), user_id),
+    )
+    connection.execute("DELETE FROM images WHERE user_id = ?", (user_id,))
+    return int(sessions)
 
 
 def probe(connection: sqlite3.Connection) -> None:
@@ -134,6 +159,7 @@ def remove_expired(connection: sqlite3.Connection, *, since: datetime) -> None:
         (microseconds(since),),
     )
     connection.execute("DELETE FROM turns WHERE key NOT IN (SELECT key FROM sessions)")
+    connection.execute("DELETE FROM farewells WHERE at <= ?", (microseconds(since),))
 
 
 def _summary(row: Sequence[Any]) -> SessionSummary:

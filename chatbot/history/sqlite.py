@@ -76,6 +76,37 @@ SCHEMA: tuple[tuple[str, ...], ...] = (
         END
         """,
     ),
+    (
+        """
+        CREATE TABLE images (
+            key TEXT NOT NULL,
+            name TEXT NOT NULL,
+            user_id TEXT NOT NULL,
+            data BLOB NOT NULL,
+            PRIMARY KEY (key, name)
+        ) STRICT
+        """,
+        "CREATE INDEX images_by_user ON images (user_id, name)",
+        """
+        CREATE TRIGGER images_go_with_their_session AFTER DELETE ON sessions BEGIN
+            DELETE FROM images WHERE key = old.key;
+        END
+        """,
+        """
+        CREATE TRIGGER images_go_when_a_session_is_cleared
+        AFTER UPDATE OF cleared_seq ON sessions BEGIN
+            DELETE FROM images WHERE key = old.key;
+        END
+        """,
+    ),
+    (
+        """
+        CREATE TABLE farewells (
+            user_id TEXT PRIMARY KEY,
+            at INTEGER NOT NULL
+        ) STRICT
+        """,
+    ),
 )
 WITHOUT_WORDS = 1  # the version that could not be searched
 

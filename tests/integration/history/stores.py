@@ -13,6 +13,7 @@ from chatbot.history.entries import Entry, Recent
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
+from chatbot.images.image import Image
 from chatbot.ports import SessionStore
 from tests.servers.mongod import Mongod
 
@@ -140,7 +141,15 @@ class Away:
     async def forget_user(self, user_id: str) -> int:
         raise self._error
 
-    async def revive(self, session: Session) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
+        raise self._error
+
+    async def find_image(self, user_id: str, name: str) -> Image | None:
+        raise self._error
+
+    async def revive(self, session: Session, *, at: datetime) -> None:
         raise self._error
 
     async def sessions(

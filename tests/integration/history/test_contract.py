@@ -204,6 +204,52 @@ async def test_a_turn_that_ran_while_its_session_was_cleared_is_not_kept(
     assert await ids(history) == ["after"]
 
 
+async def test_a_first_turn_that_ran_while_its_user_was_forgotten_is_not_kept(
+    history: SessionStore,
+) -> None:
+    await history.save(Session(session_id="other", user_id="alice"), turn("before"))
+    running = turn("running", started_at=datetime.now(UTC))
+    bobs = turn("bobs", started_at=datetime.now(UTC))
+    await history.forget_user("alice")
+    await history.save(ALICE, running)
+    await history.save(Session(session_id="s", user_id="bob"), bobs)
+    assert await ids(history, ALICE) == []
+    assert await history.sessions("alice", limit=9) == ()
+    assert await history.search("alice", "question", limit=9) == ()
+    assert await ids(history, Session(session_id="s", user_id="bob")) == ["bobs"]
+    after = turn("after", started_at=datetime.now(UTC) + timedelta(milliseconds=5))
+    await history.save(ALICE, after)
+    assert await ids(history, ALICE) == ["after"]
+    (summary,) = await history.sessions("alice", limit=9)
+    assert (summary.title, summary.turns) == ("question after", 1)
+
+
+async def test_a_session_can_be_restored_after_its_user_was_forgotten(
+    history: SessionStore,
+) -> None:
+    turns = [turn("old"), turn("new", started_at=datetime.now(UTC))]
+    await history.forget_user("alice")
+    await history.restore(ALICE, "back again", turns)
+    assert list(await history.turns(ALICE)) == turns
+    await history.forget_user("alice")
+    await history.save(ALICE, turn("late", started_at=turns[1].started_at))
+    assert await ids(history, ALICE) == []
+
+
+async def test_a_session_with_the_name_of_all_is_one_like_any_other(
+    history: SessionStore,
+) -> None:
+    star = Session(session_id="*", user_id="alice")
+    for session in (star, ALICE):
+        await history.save(session, turn("1"))
+    assert await history.clear(star) == 1
+    assert await ids(history, ALICE) == ["1"]
+    await history.save(star, turn("2"))
+    assert await history.forget_user("alice") == 2
+    assert await history.clear(star) == 0
+    assert await ids(history, ALICE) == []
+
+
 async def test_sessions_are_listed_newest_first(history: SessionStore) -> None:
     for name in ("first", "second", "third"):
         session = Session(session_id=name, user_id="alice")
