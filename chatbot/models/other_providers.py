@@ -19,6 +19,7 @@ from chatbot.models.time_limits import TimeLimits, Timer
 from chatbot.settings import Settings
 
 NO_TOOLS = "it cannot call tools"
+NO_FORM = "it takes no response_format"
 _OF_OPENAI = frozenset(
     {"tools", "tool_choice", "parallel_tool_calls", "response_format", "user"}
 )
@@ -84,7 +85,13 @@ class OtherProviderModel(StreamedModel):
             raise model_error("interrupted", self.name_for_people)
 
     def _of_provider(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options with OpenAI's tools and choice in the provider's own form."""
+        """Return the options with OpenAI's tools and choice in the provider's own form.
+
+        Raises:
+            ModelError: The provider's package has no such form.
+        """
+        if options.get("response_format"):
+            raise model_error("unsupported", self.name_for_people, NO_FORM)
         own = {name: value for name, value in options.items() if name not in _OF_OPENAI}
         if not (tools := options.get("tools")):
             return own
@@ -93,11 +100,18 @@ class OtherProviderModel(StreamedModel):
             choice = choice["function"]["name"]
         elif choice == "required":
             choice = "any"
+        no_call = choice == "none"  # which some packages take for the name of a tool
         try:
-            bound = self.inner.bind_tools(tools, tool_choice=choice)
+            bound = self.inner.bind_tools(tools, tool_choice=None if no_call else choice)
         except NotImplementedError:
             raise model_error("unsupported", self.name_for_people, NO_TOOLS) from None
-        return {**own, **getattr(bound, "kwargs", {})}
+        if no_call:
+            own["tool_choice"] = {"type": "none"} if self._is_anthropic else "none"
+        return {**getattr(bound, "kwargs", {}), **own}
+
+    @property
+    def _is_anthropic(self) -> bool:
+        return "anthropic" in self.inner._llm_type  # noqa: SLF001 - LangChain's way to tell
 
     async def _next(
         self, stream: AsyncIterator[ChatGenerationChunk], timer: Timer

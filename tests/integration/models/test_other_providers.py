@@ -170,3 +170,30 @@ async def test_another_providers_cut_stream_is_noticed() -> None:
         async with claude(server) as model:
             seen = await watch(model.astream("Where is Paris?"))
     assert (seen.answer, seen.kind) == ("Paris is.", "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        pytest.param("any", {"type": "any"}, id="one has to be called"),
+        pytest.param("required", {"type": "any"}, id="in OpenAI's word"),
+        pytest.param("none", {"type": "none"}, id="none is to be called"),
+        pytest.param(None, None, id="as the model likes"),
+    ],
+)
+async def test_which_tool_is_to_be_called(choice: str | None, sent: Event | None) -> None:
+    with Anthropic([START, *TEXT, *end("end_turn")]) as server:
+        async with claude(server) as model:
+            bound = model.bind_tools([knowledge_base], tool_choice=choice)
+            seen = await watch(bound.astream("Where is Paris?"))
+    body = server.requests[0].json()
+    assert (seen.answer, body.get("tool_choice")) == ("Paris is.", sent)
+    assert [tool["name"] for tool in body["tools"]] == ["knowledge_base"]
+
+
+async def test_a_form_that_another_provider_would_not_get_is_refused() -> None:
+    with Anthropic([START, *TEXT, *end("end_turn")]) as server:
+        async with claude(server) as model:
+            bound = model.bind(response_format={"type": "json_object"})
+            seen = await watch(bound.astream("Where is Paris?"))
+    assert (seen.kind, server.requests) == ("unsupported", [])
