@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from chatbot.domain import Assistant, Intent
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, text_of
+from chatbot.messages import IMAGE, MessagePipeline, text_of
+from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
@@ -71,7 +72,7 @@ async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> st
     except (ModelError, TimeoutError):
         turn.degrade("rewriting", "The question could not be put in context.")
         return ""
-    return usable_rewrite(turn.question, text)
+    return usable_rewrite(turn.question, _without_note(text))
 
 
 def tools(
@@ -124,12 +125,12 @@ async def _ask(
             complete = (reader.name == CHAT and CHAT in names) or (
                 reader.name == LOOK_UP and wanted <= arguments.keys()
             )
-            if complete and reader.name and reader.finish_reason != "length":
+            if complete and reader.name and reader.finish_reason not in CUTTING:
                 call = ToolCall(name=reader.name, arguments=arguments)
                 return _route(call, assistants, decided)
     found = next((call for call in reader.calls() if call.name in names), None)
     if found is None:
-        cut = reader.finish_reason == "length"
+        cut = reader.finish_reason in CUTTING
         return "the router's call was cut off" if cut else "the model called no tool"
     return _route(found, assistants, decided)
 
@@ -143,9 +144,14 @@ def _route(call: ToolCall, assistants: Sequence[Assistant], decided: str) -> Rou
     return Route(
         intent="knowledge_base",
         reason=f"{reason}, with unreadable arguments" if call.problem else reason,
-        question=question if isinstance(question, str) else "",
+        question=_without_note(question) if isinstance(question, str) else "",
         assistants=chosen(names if isinstance(names, list) else [names], assistants),
     )
+
+
+def _without_note(text: str) -> str:
+    """Return the text without the note that stands for an image: a search knows no images."""
+    return text.replace(IMAGE, " ").strip()
 
 
 def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:

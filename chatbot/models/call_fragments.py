@@ -62,13 +62,15 @@ class CallFragments:
             same = [i for i, given in enumerate(self._given) if given == index]
             if not same:
                 return None
-            # Some endpoints number every call 0: a new id with a name is then a new call.
-            begins = sent_id and name and not self._continues(same[-1], name)
+            # Some endpoints number every call 0: then a name with an id of its own, or after a
+            # whole call, begins another one.
+            whole = bool(sent_id) or _is_json(self._arguments[same[-1]])
+            begins = name and whole and not self._continues(same[-1], name)
             return None if begins else same[-1]
         newest = len(self._ids) - 1
-        if newest < 0 or sent_id:
+        if newest < 0 or (name and (sent_id or not self._continues(newest, name))):
             return None
-        return newest if not name or self._continues(newest, name) else None
+        return newest
 
     def _continues(self, position: int, name: str) -> bool:
         """Whether a call lacks something and has this name, which is then repeated."""

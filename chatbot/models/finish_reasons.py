@@ -10,6 +10,8 @@ BROKEN = frozenset(
         "network_error",
     }
 )
+# A call that came so far may lack something, even where it can be read.
+CUTTING = frozenset({"length", "content_filter"})
 _OURS = {
     "end_turn": "stop",
     "eos": "stop",

@@ -22,6 +22,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.synchronous import iterate
 from chatbot.models.time_limits import TimeLimits
 
@@ -104,16 +105,16 @@ def _result(chunks: Sequence[ChatGenerationChunk]) -> ChatResult:
     first, *others = [c.message for c in chunks if isinstance(c.message, AIMessageChunk)]
     message = message_chunk_to_message(add_ai_message_chunks(first, *others))
     assert isinstance(message, AIMessage)  # noqa: S101 - made from its chunks
-    if message.response_metadata.get("finish_reason") == "length":
+    if message.response_metadata.get("finish_reason") in CUTTING:
         _refuse_cut_calls(message)
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 def _refuse_cut_calls(message: AIMessage) -> None:
-    """Declare tool calls invalid that the length limit cut: LangChain completes them."""
+    """Declare tool calls invalid that a limit or a filter cut: LangChain completes them."""
     message.invalid_tool_calls += [
         invalid_tool_call(
-            name=call["name"], args=str(call["args"]), id=call["id"], error="cut by the limit"
+            name=call["name"], args=str(call["args"]), id=call["id"], error="cut off"
         )
         for call in message.tool_calls
     ]

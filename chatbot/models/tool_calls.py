@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from chatbot.messages import text_of
 from chatbot.models.call_arguments import decode_arguments
+from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.written_calls import WrittenCalls
 
 LONGEST_WATCHED = 20_000  # characters of arguments that are read while they come
@@ -31,12 +32,12 @@ class ToolCall:
 
 
 def parse_tool_calls(message: AIMessage, names: Collection[str]) -> list[ToolCall]:
-    """Return the calls of a message: none, if the length limit cut it.
+    """Return the calls of a message: none, if a limit or a filter cut it.
 
     Calls that are written as text count where they name one of `names`, the tools that were
     offered. A call in the proper form may also name another one.
     """
-    if message.response_metadata.get("finish_reason") == "length":
+    if message.response_metadata.get("finish_reason") in CUTTING:
         return []
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         # LangChain completes what is not closed: the text of the arguments tells.
@@ -95,7 +96,7 @@ class ToolCallReader:
 
     def calls(self) -> list[ToolCall]:
         """Return the calls of a stream that has ended. See `parse_tool_calls`."""
-        if self.finish_reason == "length":
+        if self.finish_reason in CUTTING:
             return []
         self.end()
         found = [_call(call.name, call.arguments, call.id) for call in self._calls.values()]

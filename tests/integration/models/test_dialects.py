@@ -88,6 +88,21 @@ WITHOUT_INDEX = [
     call_delta({"function": {"name": "general_chat", "arguments": "{}"}}),
     delta(finish="stop"),
 ]
+WITHOUT_IDS = [
+    call_delta(
+        {"index": 0, "function": {"name": "knowledge_base", "arguments": '{"question": '}}
+    ),
+    call_delta({"index": 0, "function": {"arguments": '"巴黎在哪"}'}}),
+    call_delta({"index": 0, "function": {"name": "general_chat", "arguments": "{}"}}),
+    call_delta({"index": 0, "function": {"name": "general_chat", "arguments": "{}"}}),
+    delta(finish="stop"),
+]
+ANOTHER_ID_EACH = [
+    call_delta({"id": "a", "function": {"name": "knowledge_base", "arguments": ""}}),
+    call_delta({"id": "b", "function": {"arguments": '{"question": '}}),
+    call_delta({"id": "c", "function": {"name": "", "arguments": '"巴黎在哪"}'}}),
+    delta(finish="tool_calls"),
+]
 REPEATED_NAME = [
     call_delta({"index": 0, "id": "c", "function": {"name": "knowledge_base",
                                                     "arguments": "{"}}),
@@ -157,6 +172,16 @@ WHOLE_CALL = {
             WITHOUT_INDEX,
             Seen(calls=[CALL, ("general_chat", {})], finish="stop"),
             id="calls without index and id",
+        ),
+        pytest.param(
+            WITHOUT_IDS,
+            Seen(calls=[CALL, ("general_chat", {}), ("general_chat", {})], finish="stop"),
+            id="calls without ids that all have index 0",
+        ),
+        pytest.param(
+            ANOTHER_ID_EACH,
+            Seen(calls=[CALL], finish="tool_calls"),
+            id="a call without index, of which each fragment has another id",
         ),
         pytest.param(
             REPEATED_NAME,

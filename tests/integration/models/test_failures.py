@@ -213,8 +213,8 @@ async def test_the_reason_of_the_end_is_reported(given: str, reason: str) -> Non
     assert (seen.finish, seen.error) == (reason, None)
 
 
-@pytest.mark.parametrize("reason", ["length", "max_tokens"])
-async def test_a_call_cut_by_the_limit_is_no_call(reason: str) -> None:
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])
+async def test_a_call_that_was_cut_is_no_call(reason: str) -> None:
     cut = calls([("knowledge_base", '{"question": "wh')], finish=reason)
     with ModelServer([cut]) as server:
         async with opened(server.base_url) as model:
