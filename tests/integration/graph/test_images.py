@@ -1,7 +1,7 @@
 """Images of a question reach a model that sees, and stay with the conversation."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import ChatbotError, HistoryError, ImageError, ModelError
+from chatbot.events import Event
 from chatbot.images.blocks import block_of
 from chatbot.images.image import Image, image_of
 from chatbot.images.policy import ImagePolicy
@@ -148,14 +149,13 @@ async def test_an_image_of_another_user_is_not_there(bench: Bench, bot: Chatbot)
 async def test_a_question_is_asked_again_with_its_images(bench: Bench, bot: Chatbot) -> None:
     bench.script(CHAT, Said(["first"]))
     await bot.ask("What is this?", images=[ONE.data], session_id="s")
-    for number, (action, images) in enumerate(
-        [
-            (lambda turn: bot.regenerate("s", turn), [ONE]),
-            (lambda turn: bot.edit("s", turn, "And this?"), [ONE]),
-            (lambda turn: bot.edit("s", turn, "And now?", images=[TWO.data]), [TWO]),
-            (lambda turn: bot.edit("s", turn, "And without?", images=[]), []),
-        ]
-    ):
+    actions: list[tuple[Callable[[str], AsyncIterator[Event]], list[Image]]] = [
+        (lambda turn: bot.regenerate("s", turn), [ONE]),
+        (lambda turn: bot.edit("s", turn, "And this?"), [ONE]),
+        (lambda turn: bot.edit("s", turn, "And now?", images=[TWO.data]), [TWO]),
+        (lambda turn: bot.edit("s", turn, "And without?", images=[]), []),
+    ]
+    for number, (action, images) in enumerate(actions):
         bench.script(CHAT, Said([f"again {number}"]))
         [turn] = await bot.turns("s")
         events = [event async for event in action(turn.id)]
@@ -182,6 +182,26 @@ async def test_the_images_of_the_last_questions_are_shown_again(
     assert [shown(message) for message in asked] == [[], blocks(TWO), blocks(THREE), [], []]
     assert asked[0].content == "first\n[image]"
     assert not any(map(shown, bench.model.prompts[-2]))  # the router's
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param('{"question": "benefits in this picture [image]"}', id="by the router"),
+        pytest.param("{}", id="by a call of its own"),
+    ],
+)
+async def test_nothing_searches_for_the_note_of_an_image(
+    bench: Bench, bot: Chatbot, call: str
+) -> None:
+    bench.script(CHAT, Said(["so"]), Said(call=Call("knowledge_base", call)))
+    if call == "{}":
+        bench.script(Said(["benefits in this picture\n[image]"]))
+    bench.script(Said(["15 days [1]."]))
+    await bot.ask("hi", session_id="s")
+    answer = await bot.ask("And its benefits?", images=[ONE.data], session_id="s")
+    assert answer.metadata["enhanced_query"] == "benefits in this picture"
+    assert shown(bench.model.prompts[-1][-1]) == blocks(ONE)
 
 
 async def test_the_images_of_a_request_are_limited(bench: Bench, bot: Chatbot) -> None:
