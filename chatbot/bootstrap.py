@@ -27,7 +27,7 @@ from chatbot.ports import (
 )
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
-from chatbot.tasks import end
+from chatbot.tasks import Background, end
 from chatbot.tools.clock import current_time_tool
 from chatbot.tools.mcp import read_mcp_servers
 from chatbot.tools.tool_servers import ToolServers
@@ -68,7 +68,10 @@ async def open_ports(
         if choice is not None:  # the extractive model calls none
             toolbox = Toolbox(tools=tools).adding(*_tools(settings))
             servers = await _tool_servers(settings, stack, toolbox)
+        background = Background()
+        stack.push_async_callback(background.close)
         yield Ports(
+            background=background,
             history=history,
             leases=leases,
             knowledge=knowledge.base,

@@ -25,6 +25,7 @@ from chatbot.leases.queues import SessionQueues
 from chatbot.models.context_window import ContextWindow
 from chatbot.prompts import Prompts
 from chatbot.statistics import Statistics
+from chatbot.tasks import Background
 from chatbot.tools.tool_servers import ToolServers
 from chatbot.tools.toolbox import Toolbox
 
@@ -53,6 +54,7 @@ class ChatHistory(Protocol):
 
         Saving the same turn id again changes nothing, except that a complete turn takes the
         place of a stopped or failed one, and one with more of the answer that of a stopped one.
+        A turn that has no summary in its record may get one.
 
         Raises:
             HistoryError: Neither the store nor its fallback could be written.
@@ -267,7 +269,8 @@ class Ports:
     `toolbox` holds what it may call while it answers; `tool_servers`, where there are any, hold
     the same and more. Without `leases` two turns of one session may run at once. With a
     `respondent` an assistant that is asked alone answers by itself. `window` is what the model
-    can read at once; without it the history is cut by characters. `images` keeps those that
+    can read at once; without it the history is cut by characters. `background` is what goes on
+    behind a turn. `images` keeps those that
     the model makes.
     """
 
@@ -286,5 +289,6 @@ class Ports:
     limits: Limits = field(default_factory=Limits)
     queues: SessionQueues = field(default_factory=SessionQueues)
     statistics: Statistics = field(default_factory=Statistics)
+    background: Background = field(default_factory=Background)
     default_session_id: str = "default"
     default_intent: Intent = "general_chat"

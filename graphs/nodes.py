@@ -26,7 +26,7 @@ from graphs.responding import alone
 from graphs.router import chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
-from graphs.summing import sum_up
+from graphs.summing import begin_summary
 from graphs.tracing import describe_trace
 from graphs.turn import LiveTurn
 
@@ -192,18 +192,20 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
 async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
     """Keep the turn, then close it."""
     turn = running(state)
-    cut: int = turn.record.get("cut", {}).get("turns", 0)
-    if ports.limits.summarize and (cut or turn.out_of_sight):
-        await sum_up(turn, ports, _pipeline(state, runtime, ports), cut)
+    done = turn.kept_as("complete")
+    is_kept = False
     try:
-        if reason := await ports.history.save(turn.session, turn.kept_as("complete")):
+        if reason := await ports.history.save(turn.session, done):
             turn.degrade("history", reason)
+        is_kept = True
     except HistoryError as error:
         turn.degrade("history", f"This turn could not be kept: {error.message}")
     turn.settled = True
     await turn.let_go()
     log_turn(turn, "complete", ports.statistics)
     turn.close()
+    if is_kept:
+        begin_summary(turn, done, ports, _pipeline(state, runtime, ports))
     return {}
 
 

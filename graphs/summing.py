@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
-from chatbot.domain import Turn
-from chatbot.errors import ModelError
-from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, fitting, text_of
+from chatbot.domain import Turn, in_force
+from chatbot.errors import ChatbotError
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, shortened, text_of
 from chatbot.ports import Ports
 from graphs.asides import aside
 from graphs.turn import LiveTurn
@@ -29,23 +30,74 @@ def since_summary(turns: Sequence[Turn]) -> tuple[str, list[Turn]]:
     return "", list(turns)
 
 
-async def sum_up(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline, cut: int) -> None:
-    """Note a summary of the summary so far, of what was out of sight, and of the `cut` turns.
+def begin_summary(turn: LiveTurn, done: Turn, ports: Ports, pipeline: MessagePipeline) -> None:
+    """Begin to sum up, behind the turn that is done, what it did not see any more.
 
-    One that fails changes nothing: the next turn tries again.
+    A summary that fails changes nothing: the next turn tries again.
     """
-    model = aside(turn, ports, "summarize")
-    forgotten = fitting([*turn.out_of_sight, *pipeline.turns[:cut]], HISTORY_CHARACTERS)
-    if not forgotten:
-        return
-    task = replace(pipeline, turns=forgotten, with_tools=False, earlier_images={})
+    cut: int = done.record.get("cut", {}).get("turns", 0)
+    unseen = {each.id for each in (*turn.out_of_sight, *pipeline.turns[:cut])}
+    if ports.limits.summarize and unseen:
+        work = partial(_sum_up, turn, done, ports, pipeline, unseen)
+        ports.background.start(f"summary of {turn.session.key}", work)
+
+
+async def _sum_up(
+    turn: LiveTurn,
+    done: Turn,
+    ports: Ports,
+    pipeline: MessagePipeline,
+    unseen: Collection[str],
+) -> None:
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            stream = cast("Any", model.astream(task.for_summary()))
-            async with aclosing(stream) as chunks:
-                text = "".join([text_of(chunk.content) async for chunk in chunks]).strip()
-    except (ModelError, TimeoutError) as error:
-        logger.warning("the conversation was not summed up: %s", error)
-        return
-    if 0 < len(text) <= LONGEST_SUMMARY:
-        turn.note(summary={"text": text, "until": task.turns[-1].id})
+            # Read anew: the summary of an earlier turn may have come meanwhile.
+            loaded = await ports.history.load(turn.session, limit=_loaded(ports))
+            summary, recent = since_summary(in_force(loaded.turns))
+            turns = _oldest([each for each in recent if each.id in unseen], ports)
+            if not turns:
+                return
+            task = replace(
+                pipeline, turns=turns, summary=summary, with_tools=False, earlier_images={}
+            )
+            text = await _ask(turn, ports, task)
+            if 0 < len(text) <= LONGEST_SUMMARY:
+                found = {"text": text, "until": turns[-1].id}
+                record = {**done.record, "summary": found}
+                await ports.history.save(turn.session, replace(done, record=record))
+    except (ChatbotError, TimeoutError) as error:
+        logger.warning("the conversation was not summed up: %r", error)
+
+
+async def _ask(turn: LiveTurn, ports: Ports, task: MessagePipeline) -> str:
+    whose = {"session_id": turn.session.session_id, "user_id": turn.session.user_id}
+    model = aside(turn, ports, "summarize").with_config(metadata=whose)
+    async with aclosing(cast("Any", model.astream(task.for_summary()))) as chunks:
+        return "".join([text_of(chunk.content) async for chunk in chunks]).strip()
+
+
+def _loaded(ports: Ports) -> int:
+    """Return how many turns to read: all that the turn had read, and some since."""
+    return 2 * ports.limits.history_turns + 20
+
+
+def _oldest(turns: Sequence[Turn], ports: Ports) -> list[Turn]:
+    """Return the oldest of the turns, as many as a prompt holds, long ones without middle.
+
+    Those that are left are summed up behind the next turn.
+    """
+    left = HISTORY_CHARACTERS
+    if ports.window is not None:  # a character has about one token at most
+        left = min(left, ports.window.budget // 2)
+    kept: list[Turn] = []
+    for turn in turns:
+        short = replace(
+            turn,
+            question=shortened(turn.question, left // 4),
+            answer=shortened(turn.answer, left // 4),
+        )
+        if kept and len(short.question) + len(short.answer) > left:
+            break
+        left -= len(short.question) + len(short.answer)
+        kept.append(short)
+    return kept

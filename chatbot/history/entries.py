@@ -72,9 +72,17 @@ def supersedes(new: Turn, old: Turn) -> bool:
 
     A stopped one may have been kept by others, who knew only the beginning of its answer.
     """
+    if brings_summary(new, old):
+        return True
     if old.status == "stopped" and len(new.answer) > len(old.answer):
         return True
     return new.status == "complete" and old.status != "complete"
+
+
+def brings_summary(new: Turn, old: Turn) -> bool:
+    """Tell whether a turn is the same as before, with a summary of what came before it."""
+    same = (new.status, new.answer) == (old.status, old.answer)
+    return same and "summary" in new.record and "summary" not in old.record
 
 
 def clean_turn(turn: Turn) -> Turn:

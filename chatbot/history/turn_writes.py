@@ -11,12 +11,13 @@ from chatbot.history.documents import (
     answer_document,
     answer_id,
     answer_outcome,
+    contents,
     outcome,
     question_document,
     question_id,
     read_entries,
 )
-from chatbot.history.entries import Entry, supersedes
+from chatbot.history.entries import Entry, brings_summary, supersedes
 
 
 def session_writes(
@@ -44,6 +45,10 @@ def _writes(
     if old is None:
         return _inserts(key, user_id, entry, now)
     placed = Entry(turn=entry.turn, seq=old.seq)
+    if brings_summary(entry.turn, old.turn):
+        same = {"_id": question_id(key, old.turn.id), "user_id": user_id}
+        record = {"record": contents(entry.turn)["record"]}
+        return [UpdateOne(same | {"status": old.turn.status}, {"$set": record})]
     if supersedes(entry.turn, old.turn):
         return _replacements(key, user_id, placed, now)
     if _same(entry.turn, old.turn):

@@ -5,6 +5,7 @@ import pytest
 
 from chatbot.history.local import LocalChatHistory
 from chatbot.ports import Limits, Ports
+from chatbot.tasks import Background
 from graphs import Chatbot
 from tests.ports import InMemoryKnowledgeBase, Said, ScriptedChatModel, passage
 
@@ -28,6 +29,7 @@ class Bench:
         self.knowledge = InMemoryKnowledgeBase(
             passages={"handbook": [BENEFITS], "瓦尔登湖": [POND]}
         )
+        self.background = Background()
         self.limits = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1, prefetch=0)
 
     def script(self, *said: Said) -> None:
@@ -44,6 +46,7 @@ class Bench:
             "knowledge": self.knowledge,
             "model": self.model,
             "limits": self.limits,
+            "background": self.background,
         }
         return Chatbot(Ports(**{**usual, **ports}))
 
@@ -59,7 +62,9 @@ class Bench:
 async def bench() -> AsyncIterator[Bench]:
     history = LocalChatHistory(":memory:")
     await history.open()
-    yield Bench(history)
+    made = Bench(history)
+    yield made
+    await made.background.close()
     await history.close()
 
 

@@ -7,7 +7,6 @@ from chatbot.domain import Passage
 from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.tokens import TokenCounter
-from chatbot.ports import Limits
 from tests.integration.graph.conftest import Bench
 from tests.ports import HANDBOOK, Call, Said, passage
 
@@ -68,45 +67,6 @@ async def test_an_endpoint_that_says_too_long_is_asked_for_less(bench: Bench) ->
     bench.script(CHAT, refused, refused)
     with pytest.raises(ModelError, match="too long"):
         await bot.ask("next", session_id="s")
-
-
-async def test_what_leaves_the_window_is_summed_up_once(bench: Bench) -> None:
-    limits = Limits(turn_seconds=10, router_seconds=1, summarize=True)
-    bot = bench.bot_with(window=window(2_000), limits=limits)
-    summaries = 0
-    for number in range(6):
-        bench.script(
-            CHAT, Said([f"answer {number} " + "word " * 450]), Said(["They like tea."])
-        )
-        await bot.ask(f"question {number}", session_id="s")
-        summaries += not bench.model.script
-        bench.model.script.clear()
-    turns = await bot.turns("s")
-    kept = [turn for turn in turns if turn.record.get("summary")]
-    assert 1 <= len(kept) == summaries < 5
-    bench.script(CHAT, Said(["answer"]))
-    bench.script(Said(error=ModelError("server", "no summary")))
-    assert (await bot.ask("last", session_id="s")).text == "answer"
-    said = [str(message.content) for message in bench.model.prompts[-1]]
-    said = (
-        said
-        if "They like tea." in str(said)
-        else [str(m.content) for m in bench.model.prompts[-2]]
-    )
-    assert "They like tea." in str(said[1])
-    assert "question 0" not in said
-
-
-async def test_what_is_older_than_the_history_shows_is_summed_up_too(bench: Bench) -> None:
-    limits = Limits(turn_seconds=10, router_seconds=1, summarize=True, history_turns=2)
-    bot = bench.bot_with(window=window(30_000), limits=limits)
-    for number in range(4):
-        said = [Said([f"answer {number}"])] + ([Said(["They like tea."])] if number > 2 else [])
-        bench.script(CHAT, *said)
-        await bot.ask(f"question {number}", session_id="s")
-        assert bench.used_up()
-    turns = await bot.turns("s")
-    assert turns[3].record["summary"]["until"] == turns[0].id
 
 
 async def test_json_that_could_not_be_looked_up_is_an_error(bench: Bench) -> None:

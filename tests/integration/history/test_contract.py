@@ -136,6 +136,19 @@ async def test_saving_again_replaces_only_an_unfinished_turn_by_more_of_it(
     assert loaded == (after if replaced else before, turn("b", second=1))
 
 
+async def test_a_turn_may_get_a_summary_once(history: SessionStore) -> None:
+    done = turn("a")
+    await history.save(SESSION, done)
+    await history.save(SESSION, turn("b", second=1))
+    for text in ("first", "second"):
+        record = {**done.record, "summary": {"text": text, "until": "x"}}
+        await history.save(SESSION, replace(done, record=record))
+    await history.save(SESSION, done)
+    kept = (await history.load(SESSION, limit=9)).turns
+    assert [each.record.get("summary", {}).get("text") for each in kept] == ["first", None]
+    assert replace(kept[0], record=done.record) == done
+
+
 async def test_sessions_never_see_each_other(history: SessionStore) -> None:
     everyone = [SESSION, ALICE, Session(session_id="s", user_id="bob"), Session(session_id="t")]
     for number, session in enumerate(everyone):
