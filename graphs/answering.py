@@ -93,6 +93,7 @@ class _Answering:
         window = ports.window
         self._window = window and window.reserving(request.options.get("max_tokens"))
         self._is_smaller = False
+        self._unseen: dict[str, Any] = {}
 
     async def reply(self, task: Task, options: Mapping[str, Any]) -> str:
         """Return what the model says once it calls no more tools, after `ROUNDS` at most."""
@@ -152,9 +153,10 @@ class _Answering:
     ) -> Said:
         """Return one reply, to a prompt that fits.
 
-        Where the endpoint says that it is too long after all, it is made shorter, once.
+        Where the endpoint says that it is too long after all, it is made shorter, once. Where
+        images of earlier questions stand in the way, they are left out.
         """
-        pipeline = task.pipeline
+        pipeline = replace(task.pipeline, **self._unseen)
         with_tools = pipeline.with_tools and bool(self._toolbox.tools)
         task = replace(
             task,
@@ -176,10 +178,27 @@ class _Answering:
                     fitted.task.passages,
                 )
             except ModelError as error:
-                too_long = error.kind == "context_too_long" and self._turn.answer == before
-                if not too_long or self._window is None or self._is_smaller:
+                if self._turn.answer != before:
                     raise
-                self._window, self._is_smaller = self._window.smaller(), True
+                if error.kind != "context_too_long":
+                    task = self._without_earlier_images(task, error)
+                elif self._window is None or self._is_smaller:
+                    raise
+                else:
+                    self._window, self._is_smaller = self._window.smaller(), True
+
+    def _without_earlier_images(self, task: Task, error: ModelError) -> Task:
+        """Return the task without them: another endpoint, which sees none, may answer.
+
+        Raises:
+            ModelError: It is `error`, and they are not what it is about.
+        """
+        pipeline = task.pipeline
+        if not pipeline.earlier_images or pipeline.images or error.kind == "content_filter":
+            raise error
+        self._turn.degrade("images", f"Earlier images were not shown again. {error.message}")
+        self._unseen = {"earlier_images": {}}
+        return replace(task, pipeline=replace(pipeline, **self._unseen))
 
     def _model(self, options: Mapping[str, Any], choice: str | None) -> Runnable[Any, Any]:
         model: Runnable[Any, Any] = self._ports.model

@@ -184,6 +184,23 @@ async def test_the_images_of_the_last_questions_are_shown_again(
     assert not any(map(shown, bench.model.prompts[-2]))  # the router's
 
 
+async def test_a_follow_up_is_answered_although_nothing_sees_at_the_moment(
+    bench: Bench, bot: Chatbot
+) -> None:
+    bench.script(CHAT, Said(["One."]))
+    await bot.ask("What is this?", images=[ONE.data], session_id="s")
+    away = ModelError("connection", "The endpoint that sees cannot be reached.")
+    bench.script(CHAT, Said(error=away), Said(["It was one."]))
+    answer = await bot.ask("And what was it?", session_id="s")
+    assert answer.text == "It was one."
+    assert [entry["part"] for entry in answer.metadata["degraded"]] == ["images"]
+    assert bench.model.prompts[-1][1].content == "What is this?\n[image]"
+    bench.script(CHAT, Said(error=away))
+    with pytest.raises(ModelError, match="cannot be reached"):
+        await bot.ask("And this?", images=[TWO.data], session_id="s")
+    assert bench.used_up()
+
+
 @pytest.mark.parametrize(
     "call",
     [
