@@ -15,6 +15,7 @@ from chatbot.tools.tool_servers import ToolServers
 from chatbot.tools.toolbox import Toolbox
 from tests.integration.models.streams import until
 from tests.servers.loopback import Loopback, Reply, Request
+from tests.servers.tools import ToolServer
 
 SERVER = Path(__file__).with_name("mcp_server.py")
 COMMAND = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(SERVER))}]\n"
@@ -70,18 +71,17 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
-    program = tmp_path / "late.py"
-    text = (
-        f"[mcp.late]\ncommand = {json.dumps(sys.executable)}\n"
-        f"args = [{json.dumps(str(program))}]\n"
-    )
-    async with opened(tmp_path, text, rest_seconds=0) as servers:
-        assert set(servers.missing) == {"late"}
-        program.write_text(SERVER.read_text(encoding="utf-8"), encoding="utf-8")
-        servers.wake()
-        servers.wake()  # one attempt at a time
-        await until(lambda: not servers.missing, seconds=30)
-        assert list(servers.toolbox.schemas) == ["current_time", "forecast"]
+    with ToolServer() as server:
+        server.pause()
+        async with opened(tmp_path, server.table, rest_seconds=0) as servers:
+            assert set(servers.missing) == {"weather"}
+            server.resume()
+            servers.wake()
+            servers.wake()  # one attempt at a time
+            await until(lambda: not servers.missing, seconds=30)
+            assert list(servers.toolbox.schemas) == ["current_time", "forecast"]
+    methods = [each.json()["method"] for each in server.requests if each.method == "POST"]
+    assert methods.count("tools/list") == 1
 
 
 async def test_a_server_that_failed_has_a_rest(tmp_path: Path) -> None:
