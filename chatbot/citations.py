@@ -8,6 +8,7 @@ from typing import Any
 from chatbot.domain import Passage
 from chatbot.markers import BLANKS, OPENERS, Marker, Prose, read_marker
 
+_PLAIN = re.compile(r"[^\[【(（#`~>\\\n]+")
 _RUN = re.compile(r"[^\s\[【(（#`~>\\]+")  # nothing that begins or ends a marker or code
 
 
@@ -64,7 +65,15 @@ class CitationFilter:
 
     def feed(self, text: str) -> str:
         """Take the next piece of the answer and return what can be shown now."""
-        return self._advance(self._held + text, complete=False)
+        text = self._held + text
+        if not self._prose.is_plain or _PLAIN.fullmatch(text) is None:
+            return self._advance(text, complete=False)
+        # Nothing here begins anything: most pieces of an answer are like this.
+        self._held = text[-1] if text[-1] in BLANKS else ""
+        shown = text.removesuffix(self._held)
+        if shown:
+            self._prose.take(shown)
+        return shown
 
     def finish(self) -> str:
         """Return what was still held back; the answer ends here."""

@@ -180,6 +180,16 @@ class Prose:
         self._opening_line = False
         self._run = ("", 0, False)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether only a character that begins something can change what the text is."""
+        return (
+            self._mode == "prose"
+            and not self.line_is_empty
+            and not self._run[1]
+            and not self._escaped
+        )
+
     def is_verbatim(self, character: str) -> bool:
         """Tell whether `character`, which comes next, belongs to code or to a quotation."""
         if self._run[1] and character != self._run[0]:

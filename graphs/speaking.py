@@ -110,7 +110,8 @@ class Speaker:
             self._turn.send("reasoning", thought)
             kept = {"reasoning_content": thought}
             self._push(AIMessageChunk(content="", additional_kwargs=kept))
-        self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
+        if chunk.response_metadata:
+            self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
         if used := chunk.usage_metadata:
             self._usage["input_tokens"] += used["input_tokens"]
             self._usage["output_tokens"] += used["output_tokens"]

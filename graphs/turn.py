@@ -150,6 +150,8 @@ class LiveTurn:
 
         Some endpoints cut a piece inside a surrogate pair; alone it cannot be sent or stored.
         """
+        if not self._half_character and text.isascii():
+            return text
         text = self._half_character + text
         self._half_character = ""
         if text and "\ud800" <= text[-1] <= "\udbff":

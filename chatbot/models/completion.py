@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
@@ -19,6 +20,7 @@ OTHER_SHAPE = "its reply has another shape"
 NO_ANSWER = "its reply holds no answer"
 NO_STREAM = "its reply is neither JSON nor a stream of it"
 MOST_TOKENS = 10**9  # that anybody can mean
+_EMPTY = AIMessageChunk(content="")
 
 
 class Completion:
@@ -54,10 +56,7 @@ class Completion:
             ModelError: It is not a frame, or it carries an error.
         """
         try:
-            try:
-                frame = json.loads(data)
-            except UnicodeDecodeError:  # a character that was cut is no reason to lose the rest
-                frame = json.loads(data.decode("utf-8", "replace"))
+            frame = _decoded(data)
         except (ValueError, RecursionError) as error:
             raise self.protocol_error(NOT_JSON) from error
         self.add(frame)
@@ -89,11 +88,14 @@ class Completion:
             extra["reasoning_content"] = self._reasoning
         if self._images:
             extra["images"] = self._images
-        chunk = AIMessageChunk(
-            content=self._answer,
-            additional_kwargs=extra,
-            tool_call_chunks=self._fragments,
-        )
+        if self._fragments:
+            chunk = AIMessageChunk(
+                content=self._answer,
+                additional_kwargs=extra,
+                tool_call_chunks=self._fragments,
+            )
+        else:
+            chunk = _chunk(self._answer, extra)
         self._answer = self._reasoning = ""
         self._fragments, self._images = [], []
         return chunk
@@ -226,6 +228,30 @@ class Completion:
             self.usage["input_token_details"] = {
                 "cache_read": _count(cached.get("cached_tokens"))
             }
+
+
+def _decoded(data: bytes) -> object:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass  # it may still hold half a character, NaN or a byte order mark
+    try:
+        return json.loads(data)
+    except UnicodeDecodeError:  # a character that was cut is no reason to lose the rest
+        return json.loads(data.decode("utf-8", "replace"))
+
+
+def _chunk(answer: str, extra: dict[str, Any]) -> AIMessageChunk:
+    """Return a chunk without tool calls, at a third of the cost: there is nothing to check."""
+    fields: dict[str, Any] = {
+        "content": answer,
+        "additional_kwargs": extra,
+        "response_metadata": {},
+        "tool_calls": [],
+        "invalid_tool_calls": [],
+        "tool_call_chunks": [],
+    }
+    return _EMPTY.model_copy(update=fields)
 
 
 def _text(value: object) -> str:

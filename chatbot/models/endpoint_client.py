@@ -76,6 +76,8 @@ class EndpointClient:
         except BaseException:
             response.close()
             raise
+        finally:
+            timer.close()
         await _finish(response)
 
     async def aclose(self) -> None:
@@ -190,12 +192,17 @@ class Received:
             ModelError: A time limit was passed, or the connection broke.
         """
         try:
-            async with self._timer.waiting():
-                return await self._content.readany()
+            self._timer.wait(self._give_up)
+            return await self._content.readany()
         except TimeoutError:
             raise self._timer.error(self._endpoint) from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: closed by us
             raise model_error("interrupted", self._endpoint) from error
+        finally:
+            self._timer.waited()
+
+    def _give_up(self) -> None:
+        self._content.set_exception(TimeoutError())
 
 
 async def _finish(response: aiohttp.ClientResponse) -> None:

@@ -1,15 +1,17 @@
 """A chat model for which streaming is the only way: whole answers are collected streams."""
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.callbacks import (
+    AsyncCallbackManager,
     AsyncCallbackManagerForLLMRun,
     CallbackManagerForLLMRun,
 )
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -19,12 +21,15 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.synchronous import iterate
 from chatbot.models.time_limits import TimeLimits
+
+_FOR_TRACES = ("ls_structured_output_format", "structured_output_format")
 
 Tool = dict[str, Any] | type | Callable[..., Any] | BaseTool
 
@@ -52,6 +57,47 @@ class StreamedModel(BaseChatModel):
     @abstractmethod
     async def aclose(self) -> None:
         """Close the connections."""
+
+    async def astream(
+        self,
+        input: LanguageModelInput,  # noqa: A002 - LangChain's signature
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,  # noqa: ANN401 - as above
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Yield the chunks. Where nobody watches the run, nothing is done for watchers.
+
+        What LangChain does for each chunk costs as much as reading it.
+        """
+        config = ensure_config(config)
+        messages = self._convert_input(input).to_messages()
+        if not self._can_go_straight(messages, config):
+            async for chunk in super().astream(input, config, stop=stop, **kwargs):
+                yield chunk
+            return
+        options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACES}
+        if stop is not None:
+            options["stop"] = stop
+        run_id = f"lc_run--{uuid4()}"
+        async with aclosing(self.chunks(messages, self.limits, **options)) as chunks:
+            async for chunk in chunks:
+                if chunk.id is None:
+                    chunk.id = run_id
+                yield chunk
+
+    def _can_go_straight(self, messages: Sequence[BaseMessage], config: RunnableConfig) -> bool:
+        """Whether LangChain has nothing to do here: no callback, nothing to convert."""
+        callbacks = AsyncCallbackManager.configure(
+            config.get("callbacks"), self.callbacks, self.verbose
+        )
+        return not (
+            callbacks.handlers
+            or self.rate_limiter
+            or self.disable_streaming
+            or self.output_version == "v1"
+            or any(not isinstance(message.content, str) for message in messages)
+        )
 
     async def _astream(
         self,
