@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -98,34 +97,6 @@ async def test_a_changed_setting_changes_the_expiry_of_what_is_there(
     indexes = await client[database].chat_history_sessions.index_information()
     assert indexes["last_active_1"]["expireAfterSeconds"] == 1
     await until_empty(client, database)
-
-
-async def test_what_is_deleted_while_it_is_written_leaves_nothing_behind(
-    mongod: Mongod, client: Client, database: str
-) -> None:
-    async with mongo_history(mongod, database) as history:
-        for number in range(40):
-            sessions = [Session(session_id=f"s{n}", user_id=f"user-{number}") for n in range(2)]
-            running = turn("1", started_at=datetime.now(UTC))
-            saves = [history.save(session, running) for session in sessions]
-            # A moment of its own for each, somewhere in the middle of the saves.
-            deed = (
-                history.clear(sessions[0])
-                if number % 2
-                else history.forget_user(f"user-{number}")
-            )
-            await asyncio.gather(*saves[:1], _after(number / 8000, deed), *saves[1:])
-            if number % 2:
-                await history.clear(sessions[1])
-    left = await client[database].chat_history.find({}, {"_id": 1}).to_list()
-    assert left == []
-    titled = {"title": {"$gt": ""}}
-    assert await client[database].chat_history_sessions.count_documents(titled) == 0
-
-
-async def _after(seconds: float, deed: Awaitable[object]) -> None:
-    await asyncio.sleep(seconds)
-    await deed
 
 
 async def test_the_longest_life_is_one_that_mongodb_takes(
