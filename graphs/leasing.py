@@ -7,7 +7,7 @@ import random
 from chatbot.domain import Turn, TurnStatus
 from chatbot.errors import BusyError, ChatbotError, DeadlineError, HistoryError, TakenOverError
 from chatbot.leases.queues import SessionQueues
-from chatbot.leases.records import busy
+from chatbot.leases.records import LEASE_SECONDS, busy
 from chatbot.ports import ChatHistory, SessionLeases
 from chatbot.tasks import pause, stop
 from graphs.turn import LiveTurn
@@ -97,12 +97,17 @@ class Lease:
 
     async def _renew(self) -> None:
         """Renew until the turn ends; keep it if its run was cancelled between two steps."""
+        loop = asyncio.get_running_loop()
+        renewed_at = loop.time()
         while self._turn.idle_seconds() < IDLE_SECONDS:
             await pause(self._stopping, RENEW_SECONDS)
             if self._stopping.is_set():
                 return
             try:
+                if loop.time() - renewed_at > LEASE_SECONDS:
+                    await self._check_whether_kept()
                 await self._claim()
+                renewed_at = loop.time()
             except BusyError:
                 self._turn.break_off(TakenOverError())
                 return
@@ -115,6 +120,16 @@ class Lease:
         self._released = True
         message = "Nothing went on with this answer for too long. Please ask again."
         self._turn.break_off(DeadlineError(message))
+
+    async def _check_whether_kept(self) -> None:
+        """Find out whether the turn, which has stood still, was given up by others meanwhile.
+
+        Raises:
+            BusyError: It was: others have gone on from what it had said until then.
+            HistoryError: The history could not be asked.
+        """
+        if await self._history.find(self._turn.session, self._turn.id) is not None:
+            raise busy()
 
     def _tell_waiting(self) -> None:
         if not self._waits:

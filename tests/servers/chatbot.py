@@ -22,13 +22,59 @@ def free_port() -> int:
         return port
 
 
+class ChatbotServer:
+    """A running server of ours, and what may be done to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+        self._process = process
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = log
+
+    def kill(self) -> None:
+        """End it and what it started at once, as `kill -9` does."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def pause(self) -> None:
+        """Let it stand still: connections stay open and nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End it in order, if it is still there."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(timeout=20)
+
+    def wait_until_ready(self) -> None:
+        give_up = time.monotonic() + START_SECONDS
+        while time.monotonic() < give_up and self._process.poll() is None:
+            try:
+                if httpx.get(f"{self.url}/health", timeout=5).status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.1)
+        message = f"the server did not start:\n{self.log.read_text(encoding='utf-8')}"
+        raise AssertionError(message)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send it to the process and to its children, which do not outlive it otherwise."""
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        for each in (*map(int, children.split()), pid):
+            os.kill(each, number)
+
+
 @contextmanager
-def running_chatbot(
+def chatbot_server(
     data_dir: Path, *command: str, settings: Mapping[str, str] | None = None
-) -> Iterator[str]:
-    """Run `chatbot dev` or `chatbot serve` and yield its address once it answers."""
+) -> Iterator[ChatbotServer]:
+    """Run `chatbot dev` or `chatbot serve` and yield it once it answers."""
     port = free_port()
-    log = data_dir / f"{command[0]}.log"
+    log = data_dir / f"{command[0]}-{port}.log"
     environment = {
         **os.environ,
         "CHATBOT_DATA_DIR": str(data_dir),
@@ -42,22 +88,18 @@ def running_chatbot(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    url = f"http://127.0.0.1:{port}"
+    server = ChatbotServer(process, port, log)
     try:
-        _wait(process, url, log)
-        yield url
+        server.wait_until_ready()
+        yield server
     finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+        server.stop()
 
 
-def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    give_up = time.monotonic() + START_SECONDS
-    while time.monotonic() < give_up and process.poll() is None:
-        try:
-            if httpx.get(f"{url}/health", timeout=5).status_code == httpx.codes.OK:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    message = f"the server did not start:\n{log.read_text(encoding='utf-8')}"
-    raise AssertionError(message)
+@contextmanager
+def running_chatbot(
+    data_dir: Path, *command: str, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Run `chatbot dev` or `chatbot serve` and yield its address once it answers."""
+    with chatbot_server(data_dir, *command, settings=settings) as server:
+        yield server.url
