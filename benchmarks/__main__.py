@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("retrieval", "routing", "chunks")
+BENCHMARKS = ("retrieval", "routing", "scale", "chunks")
 
 
 def main() -> int:

@@ -3,9 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import rjieba
 
@@ -36,8 +35,7 @@ _ABBREVIATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word in the form it is compared in, and `surface`, the form it stands in.
 
     Chinese words carry the part of speech that the segmenter's dictionary gives, numbers and
@@ -83,7 +81,7 @@ def words(text: str) -> Iterator[Word]:
             for pair in _pairs(_normalized(piece)):
                 yield Word(pair, "", pair)
         else:
-            yield Word(*_latin(_normalized(piece[:LONGEST_WORD])), piece)
+            yield _latin(piece[:LONGEST_WORD])
 
 
 @lru_cache(maxsize=50_000)
@@ -105,16 +103,20 @@ def tokens(text: str) -> list[str]:
     Two Chinese characters that are words of their own and stand together count as a word too,
     because the dictionary does not know all there are.
     """
-    found = []
+    found: list[str] = []
     before = ""
     for word in words(text):
-        found.append(word.text)
-        found.extend(subwords(word.text))
+        found += _expanded(word.text)
         single = word.text if is_character(word.text) else ""
         if before and single:
             found.append(before + single)
         before = single
     return found
+
+
+@lru_cache(maxsize=50_000)
+def _expanded(word: str) -> tuple[str, ...]:
+    return (word, *subwords(word))
 
 
 def is_character(word: str) -> bool:
@@ -132,11 +134,12 @@ def _normalized(text: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def _latin(piece: str) -> tuple[str, str]:
-    piece = piece.removesuffix("'s").replace("'", "")
+@lru_cache(maxsize=50_000)
+def _latin(surface: str) -> Word:
+    piece = _normalized(surface).removesuffix("'s").replace("'", "")
     if any(character.isdigit() for character in piece):
-        return re.sub(r"(?<=[a-z])-(?=\d)", "", piece), "num"
-    return (piece if "-" in piece or "." in piece else stem(piece)), ""
+        return Word(re.sub(r"(?<=[a-z])-(?=\d)", "", piece), "num", surface)
+    return Word(piece if "-" in piece or "." in piece else stem(piece), "", surface)
 
 
 def _pairs(piece: str) -> list[str]:

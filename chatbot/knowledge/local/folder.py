@@ -54,7 +54,8 @@ class Listing:
 
 def suffix_of(name: str) -> str:
     """Return the end of the name, in small letters, with the dot."""
-    return Path(name).suffix.lower()
+    dot = name.rfind(".")
+    return name[dot:].lower() if dot > name.rfind("/") + 1 else ""
 
 
 def largest(name: str) -> int:

@@ -7,10 +7,11 @@ from pathlib import Path
 from threading import Event
 
 from chatbot.errors import KnowledgeBaseError
+from chatbot.knowledge.local.building import Builder
 from chatbot.knowledge.local.conversion import Converter
 from chatbot.knowledge.local.cutting import Piece, cut, cut_pages
 from chatbot.knowledge.local.folder import CONVERTED, MARKDOWN, File, Listing
-from chatbot.knowledge.local.index import Builder, Document, Index
+from chatbot.knowledge.local.index import Document, Index
 from chatbot.knowledge.local.reading import UnreadableError, decode, read_bytes
 from chatbot.knowledge.local.storage import Storage
 

@@ -130,13 +130,18 @@ class LocalKnowledgeBase:
 
     def _refresh(self) -> Snapshot:
         try:
-            self._snapshot = refresh(
+            snapshot = refresh(
                 self._folder,
                 self._storage,
                 self._snapshot,
                 closing=self._closing,
                 report=self._report,
             )
+            if self._snapshot is None:
+                # Dictionaries and the index come into memory: the first search is not slower.
+                everyone = {each.id for each in snapshot.assistants}
+                best_passages(snapshot, "预热 warm up", everyone, 1)
+            self._snapshot = snapshot
         except KnowledgeBaseError:
             self._snapshot = None  # what the folder held before is not there any more
             raise

@@ -35,10 +35,9 @@ class Snapshot:
 
     def belongs_to(self, assistants: Collection[str]) -> NDArray[np.bool_]:
         """Return which passages belong to the assistants with these ids."""
-        chosen = [
-            number for number, each in enumerate(self.assistants) if each.id in assistants
-        ]
-        return np.isin(self.owners, chosen)
+        chosen = [each.id in assistants for each in self.assistants]
+        # the last place is for the passages of nobody, whose owner is -1
+        return np.array([*chosen, False])[self.owners]
 
     def citable(self, assistants: Collection[str]) -> frozenset[str]:
         """Return the names of the documents of these assistants that have passages."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from chatbot.domain import Passage
 from chatbot.knowledge.local.refresh import Snapshot
-from chatbot.relevance import Features, analysis, features
+from chatbot.relevance import Features, features
 from chatbot.terms import Term, terms
 from chatbot.text import language
 
@@ -52,18 +52,19 @@ def candidates(
     """Give the passages that BM25 ranks highest, compared with the question."""
     index = snapshot.index
     question = terms(query)
-    asked_in = language(query)
-    ranks = index.rank(_weighed(question))
+    chinese = language(query) == "zh"
+    weighed = _weighed(question)
+    numbers = index.vocabulary.find(weighed)
+    ranks = index.rank({number: weighed[word] for word, number in numbers.items()})
     ranks[~snapshot.belongs_to(assistants)] = 0
     count = min(CANDIDATES, index.size)
     best = np.argpartition(-ranks, count - 1)[:count] if count else ()
     highest = max((float(ranks[each]) for each in best), default=0.0)
+    wanted = {number: word for word, number in numbers.items()}
     for number in (int(each) for each in best if ranks[each] > 0):
-        piece = index.piece(number)
-        file = snapshot.document(number).name.rsplit("/", 1)[-1]
-        match = features(question, analysis(piece.text, f"{file}\n{piece.location}"))
+        match = features(question, index.analysis(number, wanted))
         order = match.logit + _RANK * float(ranks[number]) / highest
-        if language(piece.text) == asked_in:
+        if index.chinese[number] == chinese:
             order += _LANGUAGE
         yield Candidate(number, order, match)
 

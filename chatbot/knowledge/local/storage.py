@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from chatbot.knowledge.local.index import VERSION, Document, Index
 from chatbot.knowledge.local.matrix import Matrix
+from chatbot.knowledge.local.vocabulary import Vocabulary
 
 _log = structlog.get_logger(__name__)
 
@@ -124,9 +125,6 @@ class Storage:
 
 def _dump(path: Path, index: Index) -> None:
     (path / "passages.bin").write_bytes(index.passages)
-    (path / "vocabulary.json").write_text(
-        json.dumps(sorted(index.vocabulary, key=index.vocabulary.__getitem__)), encoding="utf-8"
-    )
     for name, array in _arrays(index).items():
         np.save(path / f"{name}.npy", array)
     _write_manifest(path, index)
@@ -137,6 +135,12 @@ def _arrays(index: Index) -> dict[str, NDArray[Any]]:
         "offsets": index.offsets,
         "words": index.words,
         "word_starts": index.word_starts,
+        "parts": index.parts,
+        "part_starts": index.part_starts,
+        "chinese": index.chinese,
+        "keys": index.keys,
+        "vocabulary_hashes": index.vocabulary.hashes,
+        "vocabulary_numbers": index.vocabulary.numbers,
         "matrix_starts": index.matrix.starts,
         "matrix_passages": index.matrix.passages,
         "matrix_scores": index.matrix.scores,
@@ -156,17 +160,20 @@ def _load(path: Path) -> Index:
         raise ValueError(message)
 
     def array(name: str) -> NDArray[Any]:
-        found: NDArray[Any] = np.load(path / f"{name}.npy", mmap_mode="r")
-        return found
+        mapped = np.load(path / f"{name}.npy", mmap_mode="r")
+        return np.asarray(mapped)  # a plain array over the same file, which is faster to cut
 
-    known = json.loads((path / "vocabulary.json").read_text("utf-8"))
     index = Index(
         documents=tuple(Document(**each) for each in manifest["documents"]),
         passages=_mapped(path / "passages.bin"),
         offsets=array("offsets"),
         words=array("words"),
         word_starts=array("word_starts"),
-        vocabulary={word: number for number, word in enumerate(known)},
+        parts=array("parts"),
+        part_starts=array("part_starts"),
+        chinese=array("chinese"),
+        keys=array("keys"),
+        vocabulary=Vocabulary(array("vocabulary_hashes"), array("vocabulary_numbers")),
         matrix=Matrix(array("matrix_starts"), array("matrix_passages"), array("matrix_scores")),
     )
     if not _consistent(index) or index.fingerprint() != path.name:
@@ -181,7 +188,11 @@ def _consistent(index: Index) -> bool:
         index.offsets[-1] == len(index.passages)
         and len(index.word_starts) == len(index.offsets)
         and index.word_starts[-1] == len(index.words)
-        and len(matrix.starts) == len(index.vocabulary) + 1
+        and len(index.part_starts) == len(index.offsets)
+        and index.part_starts[-1] == len(index.parts)
+        and len(index.chinese) == len(index.keys) == index.size
+        and len(index.vocabulary.numbers) == index.vocabulary.size
+        and len(matrix.starts) == index.vocabulary.size + 1
         and matrix.starts[-1] == len(matrix.passages) == len(matrix.scores)
         and (not index.documents or index.documents[-1].stop == index.size)
     )

@@ -31,7 +31,11 @@ def test_pages_of_a_pdf_are_told_apart(converter: Converter) -> None:
     assert second.strip() == "Page two."
 
 
-TRAVEL = [["城市", "上限", None], ["北京", 650, None], ["上海", None, "旺季"]]
+TRAVEL: list[list[object]] = [
+    ["城市", "上限", None],
+    ["北京", 650, None],
+    ["上海", None, "旺季"],
+]
 TRAVEL_TABLE = """## 差旅
 | 城市 | 上限 |  |
 | --- | --- | --- |

@@ -292,8 +292,8 @@ async def test_an_unwritable_data_folder_costs_only_the_saved_index(
         pytest.param("matrix_scores.npy", b"", id="empty array"),
         pytest.param("matrix_scores.npy", b"\x93NUMPY nonsense", id="broken array"),
         pytest.param("passages.bin", b"cut", id="cut passages"),
-        pytest.param("vocabulary.json", b"[]", id="missing words"),
-        pytest.param("vocabulary.json", None, id="missing file"),
+        pytest.param("vocabulary_hashes.npy", b"", id="missing words"),
+        pytest.param("part_starts.npy", None, id="missing file"),
     ],
 )
 async def test_a_damaged_index_is_made_anew(
