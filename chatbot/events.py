@@ -6,7 +6,9 @@
 
 from typing import Any, Literal, TypedDict
 
+from chatbot.domain import Turn
 from chatbot.errors import ChatbotError, SchemaError
+from chatbot.images.image import ADDRESS
 
 EventType = Literal[
     "stage", "metadata", "reasoning", "content", "citations", "usage", "end", "error"
@@ -34,6 +36,53 @@ class Event(TypedDict):
 
     type: EventType
     data: Any
+
+
+def metadata_of(session_id: str, turn: Turn) -> dict[str, Any]:
+    """Return the data of the `metadata` event of a turn, as far as it is known."""
+    record = turn.record
+    return {
+        "session_id": session_id,
+        "turn_id": turn.id,
+        "intent": record.get("intent"),
+        "reason": record.get("reason") or "",
+        "original_query": turn.question,
+        "enhanced_query": record.get("query") or turn.question,
+        "assistants": record.get("assistants") or [],
+        "images": [f"{ADDRESS}{name}" for name in record.get("images") or ()],
+        "degraded": list(record.get("degraded") or ()),
+    }
+
+
+def usage_of(turn: Turn) -> dict[str, Any]:
+    """Return the data of the `usage` event of a turn."""
+    record = turn.record
+    return {
+        **(record.get("usage") or {}),
+        "model": record.get("model"),
+        "first_token_ms": record.get("first_token_ms"),
+        "total_ms": record.get("total_ms"),
+        "timings": record.get("timings") or {},
+    }
+
+
+def closing_events(session_id: str, turn: Turn) -> list[Event]:
+    """Return what belongs behind the answer of a turn: citations, usage, its end."""
+    record = turn.record
+    events: list[Event] = []
+    if record.get("citations"):
+        events.append({"type": "citations", "data": record["citations"]})
+    if turn.status == "failed" and record.get("error"):
+        data = {**record["error"], "partial_answer": turn.answer}
+        return [*events, {"type": "error", "data": data}]
+    events.append({"type": "usage", "data": usage_of(turn)})
+    reason = "stopped" if turn.status == "stopped" else record.get("finish_reason") or "stop"
+    end = {
+        "full_answer": turn.answer,
+        "finish_reason": reason,
+        "metadata": metadata_of(session_id, turn),
+    }
+    return [*events, {"type": "end", "data": end}]
 
 
 def error_data(error: ChatbotError, partial_answer: str = "") -> dict[str, Any]:

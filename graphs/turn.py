@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage
 
 from chatbot.domain import Assistant, Session, Turn, TurnStatus, permitted
 from chatbot.errors import ChatbotError, DeadlineError
-from chatbot.events import EventType
-from chatbot.images.image import ADDRESS
+from chatbot.events import EventType, closing_events, metadata_of
 from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -171,23 +170,8 @@ class LiveTurn:
         if self._closed:
             return
         self._closed = True
-        record = self.record
-        if record.get("citations"):
-            self.send("citations", record["citations"])
-        usage = {
-            **(record.get("usage") or {}),
-            "model": record.get("model"),
-            "first_token_ms": record.get("first_token_ms"),
-            "total_ms": self.elapsed_ms(),
-            "timings": record["timings"],
-        }
-        self.send("usage", usage)
-        end = {
-            "full_answer": self.answer,
-            "finish_reason": record.get("finish_reason") or "stop",
-            "metadata": self.metadata(),
-        }
-        self.send("end", end)
+        for event in closing_events(self.session.session_id, self.kept_as("complete")):
+            self.send(event["type"], event["data"])
 
     def answer_message(self, message_id: str | None = None) -> AIMessage:
         """Return the answer for the thread. The id is that of the streamed chunks, if any."""
@@ -216,17 +200,7 @@ class LiveTurn:
 
     def metadata(self) -> dict[str, Any]:
         """Return the data of the metadata event, as far as it is known."""
-        return {
-            "session_id": self.session.session_id,
-            "turn_id": self.id,
-            "intent": self.record.get("intent"),
-            "reason": self.record.get("reason", ""),
-            "original_query": self.question,
-            "enhanced_query": self.record.get("query", self.question),
-            "assistants": self.record.get("assistants", []),
-            "images": [f"{ADDRESS}{name}" for name in self.record.get("images", [])],
-            "degraded": list(self.record["degraded"]),
-        }
+        return metadata_of(self.session.session_id, self.kept_as("complete"))
 
     def kept_as(self, status: TurnStatus) -> Turn:
         """Return the turn as the history keeps it."""

@@ -12,7 +12,7 @@ from chatbot.logs import configure_levels
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
 from serving.auth import Authenticator
-from serving.http import chat, health, images, knowledge, page, sessions, users
+from serving.http import chat, documents, health, images, knowledge, page, sessions, users
 from serving.http.errors import ErrorReply, add_error_handlers
 from serving.http.limits import BodyLimit
 from serving.http.protection import Protection
@@ -70,8 +70,9 @@ def create_app(
     app.add_middleware(BodyLimit)
     app.add_middleware(Protection)
     add_error_handlers(app)
-    for routes in (chat, sessions, images, knowledge, users, health, page):
+    for routes in (chat, sessions, images, knowledge, documents, users, health, page):
         app.include_router(routes.router)
+    app.include_router(sessions.search)
     return app
 
 

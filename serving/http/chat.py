@@ -1,16 +1,17 @@
 """`POST /api/chat`: one question in, the events of its turn out."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Header, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from chatbot.domain import Intent, checked_id
 from chatbot.errors import InputError
 from graphs.intake import LONGEST_INSTRUCTIONS, LONGEST_NAME, MOST_ASSISTANTS, clean
-from serving.http.running import RunningTurn
+from serving.http.following import followed
+from serving.http.frames import Position
+from serving.http.streaming import EventStream
 from serving.http.turns import TurnStarter
 from serving.http.users import Caller
 
@@ -18,6 +19,14 @@ HEARTBEAT_SECONDS = 10.0
 MOST_IMAGES = 100  # of which the settings allow fewer
 LONGEST_QUESTION = 200_000  # QUESTION_CHARACTERS may set fewer
 TIMEZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,3}$"
+
+STREAMED: dict[str, Any] = {
+    "description": 'Server-sent events with an id, each `data: {"type", "data"}`.',
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+
+OnDisconnect = Literal["stop", "continue"]
+LastEventId = Annotated[str | None, Header(max_length=200)]
 
 router = APIRouter(tags=["chat"])
 
@@ -72,40 +81,18 @@ class ChatRequest(BaseModel):
     replaces: Annotated[str, AfterValidator(_id)] | None = Field(
         None, description="The turn in whose place, and that of all after it, this one stands."
     )
-
-
-class EventStream(StreamingResponse):
-    """The events of a turn as they come. When the client leaves, the turn is stopped."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, turn: RunningTurn) -> None:
-        super().__init__(
-            turn.frames(heartbeat_seconds=HEARTBEAT_SECONDS),
-            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-        )
-        self._turn = turn
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the turn ends or the client leaves."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._turn.stop()
+    on_disconnect: OnDisconnect = Field(
+        "stop", description="What happens to the answer when the connection is lost."
+    )
 
 
 @router.post(
     "/api/chat",
     response_class=StreamingResponse,
-    responses={
-        200: {
-            "description": 'Server-sent events, each `data: {"type", "data"}`.',
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-        }
-    },
+    responses={200: STREAMED},
 )
 async def chat(body: ChatRequest, turns: TurnStarter, caller: Caller) -> EventStream:
-    """Answer one question as a stream of events; closing the connection stops the answer."""
+    """Answer one question as a stream of events."""
     turn = await turns.ask(
         caller,
         body.question,
@@ -118,4 +105,32 @@ async def chat(body: ChatRequest, turns: TurnStarter, caller: Caller) -> EventSt
         timezone=body.timezone,
         replaces=body.replaces,
     )
-    return EventStream(turn)
+    return EventStream(
+        turn.frames(heartbeat_seconds=HEARTBEAT_SECONDS),
+        at_end=turn.stop if body.on_disconnect == "stop" else None,
+    )
+
+
+@router.get(
+    "/api/sessions/{session_id}/events",
+    response_class=StreamingResponse,
+    responses={200: STREAMED, 204: {"description": "No answer is being written."}},
+)
+async def resume(
+    session_id: str, turns: TurnStarter, caller: Caller, last_event_id: LastEventId = None
+) -> Response:
+    """Go on with the events of the answer that is being written in a conversation.
+
+    After a broken connection `Last-Event-ID` names the last event that was received; without it
+    the events come from the first. It does not matter which process writes the answer.
+    """
+    after = None if last_event_id is None else Position.read(last_event_id)
+    here = turns.running.latest(caller.user_id, session_id)
+    if here and (not here.task.done() if after is None else here.id == after.turn_id):
+        sent = 0 if after is None else after.events
+        return EventStream(here.frames(heartbeat_seconds=HEARTBEAT_SECONDS, after=sent))
+    begun = await turns.bot.running(session_id, user_id=caller.user_id)
+    if after is None and begun is None:
+        return Response(status_code=204)
+    after = after or Position(turn_id=begun.id if begun else "")
+    return EventStream(followed(turns.bot, caller, session_id, begun, after))

@@ -11,13 +11,16 @@ from serving.http.paths import is_ours, path_of
 
 BODY_BYTES = MEGABYTE
 WITH_IMAGES = frozenset({"/api/chat", "/v1/chat/completions"})
+IMPORT = "/api/sessions/import"
+IMPORT_BYTES = 32 * MEGABYTE  # a long conversation with its images
 BASE64 = 4 / 3  # characters for a byte
 
 
 class BodyLimit:
     """ASGI middleware: a body of our routes may have `BODY_BYTES`, announced or not.
 
-    Where a question may have images, these come on top.
+    Where a question may have images, these come on top. A conversation that is brought back
+    may have `IMPORT_BYTES`.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -48,7 +51,10 @@ class BodyLimit:
 
 def _most(scope: Scope) -> int:
     """Return how many bytes the body of this request may have."""
-    if path_of(scope) not in WITH_IMAGES:
+    path = path_of(scope)
+    if path == IMPORT:
+        return IMPORT_BYTES
+    if path not in WITH_IMAGES:
         return BODY_BYTES
     settings = scope["app"].state.settings
     image = settings.image_megabytes * MEGABYTE * BASE64

@@ -1,7 +1,8 @@
 """The turns that this process is answering, each in a task of its own."""
 
 import asyncio
-import json
+import contextlib
+import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from types import TracebackType
@@ -9,25 +10,34 @@ from typing import Self
 
 from chatbot.domain import Session
 from chatbot.events import CLOSING, Event
+from serving.http.frames import HEARTBEAT, Position, frame
 
 SETTLE_SECONDS = 6.0  # a little longer than the saving of a stopped turn may take
-
-_HEARTBEAT = b": still here\n\n"
+KEPT_SECONDS = 60.0
 
 
 class RunningTurn:
-    """A turn whose events wait for their reader.
+    """A turn whose events are kept for whoever reads them, at once or after a broken line.
 
     The task is its own so that a client that leaves cancels it once and cleanly: a web
     server cancels over and over, also the work that keeps what was said.
     """
 
-    def __init__(self, session: Session, events: AsyncGenerator[Event, None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        events: AsyncGenerator[Event, None],
+        turn_id: str | None = None,
+    ) -> None:
         self.session = session
+        self.id = turn_id or str(uuid.uuid4())
         self.stopping = False
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._frames: list[bytes] = []
+        self._ended = False
+        self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
         self._said: list[str] = []
+        self._characters = 0
         self.task = asyncio.create_task(self._run(events))
         self.task.add_done_callback(lambda _: self._end())
 
@@ -36,21 +46,36 @@ class RunningTurn:
         self.stopping = True
         self.task.cancel()
 
-    async def frames(self, *, heartbeat_seconds: float) -> AsyncGenerator[bytes, None]:
-        """Yield the events as server-sent events, and a comment where nothing comes."""
+    async def frames(
+        self, *, heartbeat_seconds: float, after: int = 0
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the events after the first `after` as server-sent events, until the last.
+
+        Where nothing comes, a comment is sent. There may be any number of readers.
+        """
+        read = after
         while True:
-            try:
-                async with asyncio.timeout(heartbeat_seconds):
-                    waiting = [await self._events.get()]
-            except TimeoutError:
-                yield _HEARTBEAT
-                continue
-            while not self._events.empty():
-                waiting.append(self._events.get_nowait())
-            if frames := b"".join(_frame(event) for event in waiting if event is not None):
-                yield frames
-            if waiting[-1] is None:
+            if read < len(self._frames):
+                waiting = self._frames[read:]
+                read += len(waiting)
+                yield b"".join(waiting)
+            elif self._ended:
                 return
+            elif not await self._more(heartbeat_seconds):
+                yield HEARTBEAT
+
+    async def _more(self, seconds: float) -> bool:
+        """Wait for an event or the end; tell whether there was one in time."""
+        wakes = asyncio.get_running_loop().create_future()
+        self._waiting.add(wakes)
+        try:
+            async with asyncio.timeout(seconds):
+                await wakes
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(wakes)
+        return True
 
     async def _run(self, events: AsyncGenerator[Event, None]) -> None:
         async with aclosing(events):
@@ -58,7 +83,19 @@ class RunningTurn:
                 self._closed = event["type"] in CLOSING
                 if event["type"] == "content":
                     self._said.append(event["data"])
-                self._events.put_nowait(event)
+                    self._characters += len(event["data"])
+                self._add(event)
+
+    def _add(self, event: Event) -> None:
+        number = len(self._frames) + 1
+        at = Position(turn_id=self.id, events=number, characters=self._characters)
+        self._frames.append(frame(event, at))
+        self._wake()
+
+    def _wake(self) -> None:
+        for wakes in self._waiting:
+            if not wakes.done():
+                wakes.set_result(None)
 
     def _end(self) -> None:
         """Close what was stopped, so that every turn has its closing event."""
@@ -68,8 +105,9 @@ class RunningTurn:
                 "finish_reason": "stopped",
                 "metadata": {},
             }
-            self._events.put_nowait({"type": "end", "data": end})
-        self._events.put_nowait(None)
+            self._add({"type": "end", "data": end})
+        self._ended = True
+        self._wake()
 
 
 class RunningTurns:
@@ -77,6 +115,7 @@ class RunningTurns:
 
     def __init__(self) -> None:
         self._turns: set[RunningTurn] = set()
+        self._latest: dict[Session, RunningTurn] = {}
 
     async def __aenter__(self) -> Self:
         """Return itself, without any turn."""
@@ -98,14 +137,21 @@ class RunningTurns:
         self,
         session: Session,
         events: AsyncGenerator[Event, None],
+        *,
+        turn_id: str | None = None,
         at_end: Callable[[], None] = lambda: None,
     ) -> RunningTurn:
         """Begin to answer; `at_end` is called once, however the turn ends."""
-        turn = RunningTurn(session, events)
+        turn = RunningTurn(session, events, turn_id)
         turn.task.add_done_callback(lambda _: at_end())
         self._turns.add(turn)
-        turn.task.add_done_callback(lambda _: self._turns.discard(turn))
+        self._latest[session] = turn
+        turn.task.add_done_callback(lambda _: self._ended(turn))
         return turn
+
+    def latest(self, user_id: str, session_id: str) -> RunningTurn | None:
+        """Return the session's last turn here, while it runs and for a minute after."""
+        return self._latest.get(Session(session_id=session_id, user_id=user_id))
 
     async def stop(self, user_id: str, session_id: str) -> int:
         """Stop the session's answers, wait until they are kept, and return how many."""
@@ -134,7 +180,11 @@ class RunningTurns:
         if stopping:
             await asyncio.wait(stopping, timeout=SETTLE_SECONDS)
 
+    def _ended(self, turn: RunningTurn) -> None:
+        self._turns.discard(turn)
+        with contextlib.suppress(RuntimeError):  # the loop may be closing with the app
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, turn)
 
-def _frame(event: Event) -> bytes:
-    data = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
-    return f"data: {data}\n\n".encode(errors="replace")
+    def _forget(self, turn: RunningTurn) -> None:
+        if self._latest.get(turn.session) is turn:
+            del self._latest[turn.session]

@@ -1,20 +1,29 @@
 """`/api/sessions`: the conversations of the user who asks."""
 
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel
+from fastapi.encoders import jsonable_encoder
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 
 from chatbot.domain import Intent, Turn, TurnStatus
+from chatbot.errors import InputError
+from chatbot.events import usage_of
 from graphs.images import addresses_of
 from serving.http.errors import NotFoundError
 from serving.http.state import Bot, Running
 from serving.http.users import CurrentUser
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+search = APIRouter(tags=["sessions"])  # beside them: a session may have any name
 
 Limit = Annotated[int, Query(ge=1, le=200)]
+FoundLimit = Annotated[int, Query(ge=1, le=100)]
+SearchText = Annotated[str, Query(min_length=1, max_length=500)]
 
 
 class SessionItem(BaseModel):
@@ -75,6 +84,56 @@ class Removed(BaseModel):
     turns: int
 
 
+class MatchItem(BaseModel):
+    """A turn that was found, and its conversation."""
+
+    session_id: str
+    title: str
+    turn: TurnItem
+
+
+class MatchList(BaseModel):
+    """The newest first."""
+
+    matches: list[MatchItem]
+
+
+class Forgotten(BaseModel):
+    """How many conversations were forgotten."""
+
+    sessions: int
+
+
+class SessionName(BaseModel):
+    """Which conversation it is."""
+
+    session_id: str
+
+
+class Title(BaseModel):
+    """A title for a conversation."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Imported(BaseModel):
+    """What an export gave, and the name that the conversation gets instead of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: dict[str, Any]
+    session_id: str | None = None
+
+
+class Explanation(BaseModel):
+    """A turn, and its whole audit record: passages, attempts, what was cut, times."""
+
+    turn: TurnItem
+    record: dict[str, Any]
+
+
 @router.get("")
 async def list_sessions(
     bot: Bot, running: Running, user_id: CurrentUser, limit: Limit = 50
@@ -94,6 +153,33 @@ async def list_sessions(
     return SessionList(sessions=items)
 
 
+@router.delete("")
+async def delete_all_sessions(bot: Bot, running: Running, user_id: CurrentUser) -> Forgotten:
+    """Forget all conversations of the user who asks."""
+    await running.settled(user_id)
+    return Forgotten(sessions=await bot.forget_user(user_id))
+
+
+@router.post("/import", status_code=HTTPStatus.CREATED)
+async def import_session(body: Imported, bot: Bot, user_id: CurrentUser) -> SessionName:
+    """Make a conversation from an exported one."""
+    session = await bot.import_(body.data, user_id=user_id, session_id=body.session_id)
+    return SessionName(session_id=session.session_id)
+
+
+@search.get("/api/search")
+async def search_sessions(
+    bot: Bot, user_id: CurrentUser, text: SearchText, limit: FoundLimit = 20
+) -> MatchList:
+    """Find the turns in which all words of a text were said, the newest first."""
+    found = await bot.search_sessions(text, user_id=user_id, limit=limit)
+    matches = [
+        MatchItem(session_id=each.session_id, title=each.title, turn=_item(each.turn))
+        for each in found
+    ]
+    return MatchList(matches=matches)
+
+
 @router.get("/{session_id}")
 async def read_session(
     session_id: str, bot: Bot, running: Running, user_id: CurrentUser, limit: Limit = 100
@@ -105,6 +191,36 @@ async def read_session(
         message = "There is no such conversation."
         raise NotFoundError(message)
     return SessionTurns(session_id=session_id, turns=[_item(turn) for turn in turns])
+
+
+@router.patch("/{session_id}")
+async def rename_session(
+    session_id: str, body: Title, bot: Bot, user_id: CurrentUser
+) -> SessionName:
+    """Give a conversation another title."""
+    await _exists(bot, session_id, user_id)
+    await bot.rename(session_id, body.title, user_id=user_id)
+    return SessionName(session_id=session_id)
+
+
+@router.get("/{session_id}/export")
+async def export_session(session_id: str, bot: Bot, user_id: CurrentUser) -> JSONResponse:
+    """Give a whole conversation as a file."""
+    await _exists(bot, session_id, user_id)
+    data = await bot.export(session_id, user_id=user_id)
+    name = quote(f"{session_id}.json", safe="")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    return JSONResponse(jsonable_encoder(data), headers=headers)
+
+
+@router.get("/{session_id}/turns/{turn_id}/why")
+async def why(session_id: str, turn_id: str, bot: Bot, user_id: CurrentUser) -> Explanation:
+    """Tell how an answer came about: all that was noted while it was made."""
+    try:
+        turn = await bot.turn(session_id, turn_id, user_id=user_id)
+    except InputError as error:
+        raise NotFoundError(error.message) from None
+    return Explanation(turn=_item(turn), record=dict(turn.record))
 
 
 @router.post("/{session_id}/stop")
@@ -123,15 +239,14 @@ async def delete_session(
     return Removed(session_id=session_id, turns=await bot.clear(session_id, user_id=user_id))
 
 
+async def _exists(bot: Bot, session_id: str, user_id: str) -> None:
+    if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
+        message = "There is no such conversation."
+        raise NotFoundError(message)
+
+
 def _item(turn: Turn) -> TurnItem:
     record = turn.record
-    usage = {
-        **(record.get("usage") or {}),
-        "model": record.get("model"),
-        "first_token_ms": record.get("first_token_ms"),
-        "total_ms": record.get("total_ms"),
-        "timings": record.get("timings") or {},
-    }
     return TurnItem(
         id=turn.id,
         question=turn.question,
@@ -145,6 +260,6 @@ def _item(turn: Turn) -> TurnItem:
         assistants=record.get("assistants") or [],
         citations=record.get("citations") or [],
         degraded=record.get("degraded") or [],
-        usage=usage,
+        usage=usage_of(turn),
         error=record.get("error"),
     )

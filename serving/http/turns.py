@@ -1,5 +1,6 @@
 """Begins turns: the one way from a request of whatever form to a running answer."""
 
+import uuid
 from dataclasses import dataclass
 from typing import Annotated, Unpack
 
@@ -46,7 +47,9 @@ class Turns:
         at_end = self.quotas.admit(caller)
         choices["session_id"], choices["user_id"] = session.session_id, session.user_id
         choices["permitted"] = caller.assistants
-        return self.running.start(session, self.bot.stream(question, **choices), at_end)
+        turn_id = str(uuid.uuid4())
+        events = self.bot.stream(question, turn_id=turn_id, **choices)
+        return self.running.start(session, events, turn_id=turn_id, at_end=at_end)
 
 
 def _turns(request: Request) -> Turns:

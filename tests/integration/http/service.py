@@ -56,8 +56,9 @@ class Service:
 
 def events_of(text: str) -> list[dict[str, Any]]:
     frames = [frame for frame in text.split("\n\n") if frame and not frame.startswith(":")]
-    assert all(frame.startswith("data: ") for frame in frames)
-    return [json.loads(frame.removeprefix("data: ")) for frame in frames]
+    lines = [frame.split("\n") for frame in frames]
+    assert all(id_.startswith("id: ") and data.startswith("data: ") for id_, data in lines)
+    return [json.loads(data.removeprefix("data: ")) for _, data in lines]
 
 
 async def quotes(question: str) -> AsyncIterator[str]:

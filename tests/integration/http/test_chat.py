@@ -95,7 +95,7 @@ def test_answer_is_stopped_by_its_session(service: Service) -> None:
         assert any("Half an answer" in line for line in lines)
         other = service.client.post("/api/sessions/other/stop").json()
         stopped = service.client.post("/api/sessions/s/stop").json()
-        [last] = [line for line in lines if line]
+        *_, last = [line for line in lines if line]
         assert json.loads(last[5:])["data"]["finish_reason"] == "stopped"
 
     assert other == {"session_id": "other", "turns": 0}

@@ -35,7 +35,7 @@ async def test_comment_is_sent_while_nothing_happens() -> None:
 
     assert first.startswith(b":")
     assert first.endswith(b"\n\n")
-    assert 'data: {"type":"content","data":"年假"}\n\n'.encode() in rest
+    assert 'data: {"type":"content","data":"年假"}\n\n'.encode() in b"".join(rest)
 
 
 async def test_half_of_a_character_does_not_break_the_stream() -> None:
