@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chatbot.errors import ChatbotError, ConfigurationError, InputError
-from serving.cli.groups import knowledge, sessions
+from serving.cli.groups import keys, knowledge, sessions
 from serving.cli.options import (
     AsJson,
     AssistantNames,
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 app.add_typer(sessions, name="sessions", help="List, show and clear conversations.")
 app.add_typer(knowledge, name="knowledge", help="See what the knowledge base holds and finds.")
+app.add_typer(keys, name="keys", help="Make, list and revoke the API keys of users.")
 
 
 def run() -> NoReturn:
