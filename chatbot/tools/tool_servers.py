@@ -82,6 +82,15 @@ class ToolServers:
         return self._toolbox
 
     @property
+    def offered(self) -> Mapping[str, Sequence[str]]:
+        """The names of the tools of each server that could be reached."""
+        return {
+            each.name: [tool.name for tool in each.tools]
+            for each in self._servers
+            if each.tools is not None
+        }
+
+    @property
     def missing(self) -> Mapping[str, str]:
         """Why the tools of a server cannot be offered, by the name of the server."""
         return {each.name: each.problem for each in self._servers if each.tools is None}

@@ -14,6 +14,7 @@ from serving.cli.doctor.knowledge import examine_knowledge
 from serving.cli.doctor.model import examine_model
 from serving.cli.doctor.parts import MODEL, set_fields
 from serving.cli.doctor.surroundings import examine_disk, examine_langsmith, examine_prompts
+from serving.cli.doctor.tools import examine_tools
 
 CLOSING_SECONDS = 1.0
 
@@ -23,6 +24,7 @@ EXAMINATIONS: Mapping[str, Examination] = {
     "history": examine_history,
     "knowledge": examine_knowledge,
     "model": examine_model,
+    "tools": examine_tools,
     "prompts": examine_prompts,
     "langsmith": examine_langsmith,
     "disk": examine_disk,
@@ -30,6 +32,7 @@ EXAMINATIONS: Mapping[str, Examination] = {
 ADVICE = {
     "history": "Start MongoDB, or correct MONGODB_URI. Until then conversations are kept here.",
     "knowledge": "Correct RAGFLOW_BASE_URL and RAGFLOW_API_KEY, or start RAGFlow.",
+    "tools": "Correct the [mcp.<name>] tables in MODELS_FILE.",
     "model": "Correct LLM_MODEL and the address and key of its endpoint.",
 }
 

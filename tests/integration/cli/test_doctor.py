@@ -19,6 +19,7 @@ from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, 
 from tests.servers.mongod import Mongod
 from tests.servers.ragflow import KEY, RagflowServer
 from tests.servers.ragflow_knowledge import Chat, Dataset, Document
+from tests.servers.tools import ToolServer
 
 DEAD = "127.0.0.1:9"
 SECONDS = 8.0
@@ -200,6 +201,22 @@ async def test_every_key_of_a_model_is_examined(tmp_path: Path) -> None:
         )
     found = {each.detail.partition(":")[0]: each.state for each in of_part(findings, "model")}
     assert found == {"scripted (key 1)": "ok", "scripted (key 2)": "fail"}
+
+
+async def test_servers_of_tools_are_examined(tmp_path: Path) -> None:
+    file = tmp_path / "models.toml"
+    with ModelServer(well) as model, ToolServer() as server:
+        file.write_text(
+            f"[[endpoint]]\nmodel = 'scripted'\nbase_url = '{model.base_url}'\n"
+            f"{server.table}[mcp.gone]\nurl = 'http://{DEAD}/mcp?key=hidden'\n"
+        )
+        findings = await examined(tmp_path, models_file=file)
+    assert states(findings, "tools") == {"ok", "fail"}
+    found = words(findings, "tools")
+    assert "weather offers forecast." in found
+    assert "gone: the connection failed" in found
+    assert "[mcp.gone] in MODELS_FILE" in found
+    assert "hidden" not in found
 
 
 @pytest.mark.parametrize(
