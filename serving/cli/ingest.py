@@ -31,7 +31,7 @@ def ingest(
         )
         raise InputError(message)
     files = files_of(paths)
-    dataset = dataset or _dataset_of(paths)
+    dataset = _dataset_of(paths) if dataset is None else dataset
     console = open_console()
     if remote:
         steps = asyncio.run(_into_ragflow(settings, files, dataset, assistant, console))
