@@ -1,5 +1,6 @@
 # make run    installs what is missing, starts the server, prints its address
 # make test   installs what is missing, runs every test, with a real MongoDB
+# make sdk SDK=0.26.0   the tests of RAGFlow with that version of its SDK
 # make check  format, lint, types        make format  mends what can be mended
 # make bench  the figures of the README  make chaos   MongoDB killed for minutes on end
 # make constraints  pins the newest releases    make clean   removes what was installed
@@ -9,13 +10,20 @@ PORT ?= 2024
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
-.PHONY: run test browser check format bench chaos constraints clean
+.PHONY: run test sdk browser check format bench chaos constraints clean
 
 run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
 
 test: $(VENV)/dev.stamp browser
 	$(BIN)/python -m pytest $(ARGS)
+
+# Each Python has the SDK that pip chooses for it; this puts another one in front of it.
+SDK ?= 0.26.0
+sdk: $(VENV)/dev.stamp
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --target $(VENV)/sdk-$(SDK) ragflow-sdk==$(SDK)
+	@PYTHONPATH=$(VENV)/sdk-$(SDK) $(BIN)/python -c 'import ragflow_sdk as sdk; print("ragflow-sdk", sdk.__version__)'
+	PYTHONPATH=$(VENV)/sdk-$(SDK) $(BIN)/python -m pytest tests/unit/knowledge tests/integration/knowledge -k ragflow
 
 # The page is tested in a real Chromium. Where it is missing and may be installed, it is.
 browser:

@@ -108,8 +108,9 @@ async def test_a_file_that_does_not_come_is_a_typed_error(
     with RagflowServer() as server:
         wanted = server.chats[0].datasets[0].documents[0].id
         server.fail(f"/documents/{wanted}", fault)
+        seconds = 0.2 if fault == "stall" else 5
         with pytest.raises(KnowledgeBaseError, match=sentence) as caught:
-            await document(server, wanted, timeout_seconds=0.1)
+            await document(server, wanted, timeout_seconds=seconds)
     assert caught.value.kind == kind
 
 

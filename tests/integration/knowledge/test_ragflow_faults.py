@@ -235,7 +235,7 @@ async def test_a_hundred_searches_at_once_do_not_wait_for_each_other() -> None:
                     for _ in range(100)
                 )
             )
-            assert time.perf_counter() - started < 1.5
+            assert time.perf_counter() - started < 4  # one after the other they take 30
 
 
 async def test_nothing_blocks_the_event_loop() -> None:
