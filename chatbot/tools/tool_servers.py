@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 
 from chatbot.tasks import end
 from chatbot.tools.mcp import McpServer
-from chatbot.tools.toolbox import Toolbox
+from chatbot.tools.toolbox import Toolbox, first_of
 
 logger = logging.getLogger(__name__)
 
@@ -135,8 +135,7 @@ class _Server:
 
 def _words(error: BaseException) -> str:
     """Return what went wrong without its own text, which may hold an address with a key."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = first_of(error)
     if isinstance(error, TimeoutError):
         return f"it did not answer within {CONNECT_SECONDS:g} seconds"
     status = getattr(getattr(error, "response", None), "status_code", None)

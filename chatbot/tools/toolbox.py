@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from chatbot.tools.clock import TIMEZONE
 logger = logging.getLogger(__name__)
 
 TOOL_SECONDS = 30.0
+_SIGNS_IN = re.compile(r"(?<=://)[^\s/@'\"]*@|(?<=\S)\?[^\s'\"]+=[^\s'\"]*")
 RESULT_CHARACTERS = 20_000
 
 
@@ -77,8 +79,8 @@ class Toolbox:
         except TimeoutError:
             text = f"The tool did not answer within {self.seconds:g} seconds."
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code, and may fail
-            logger.warning("tool %s failed: %r", call.name, error)
-            text = f"The tool failed: {error}"
+            text = f"The tool failed: {_told(error)}"
+            logger.warning("tool %s failed: %s", call.name, _told(error))
         else:
             return ToolResult(call=call, text=_text(result))
         return ToolResult(call=call, text=text, failed=True)
@@ -102,6 +104,19 @@ class Toolbox:
             for error in errors[:5]
         ]
         return f"The arguments do not fit the tool: {'; '.join(told)}" if told else ""
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error inside the groups in which libraries wrap theirs."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _told(error: BaseException) -> str:
+    """Return what an error says, without what signs in to an address that it names."""
+    first = first_of(error)
+    return _SIGNS_IN.sub("", str(first)) or type(first).__name__
 
 
 def _text(result: object) -> str:

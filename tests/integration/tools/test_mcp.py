@@ -84,6 +84,18 @@ async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
     assert methods.count("tools/list") == 1
 
 
+async def test_a_call_to_a_server_that_is_gone_fails_in_plain_words(tmp_path: Path) -> None:
+    with ToolServer() as server:
+        async with opened(tmp_path, server.table) as servers:
+            server.pause()
+            call = ToolCall(name="forecast", arguments={"city": "x"})
+            done = await servers.toolbox.run(call)
+    assert (done.text, done.failed) == (
+        "The tool failed: All connection attempts failed",
+        True,
+    )
+
+
 async def test_a_server_that_failed_has_a_rest(tmp_path: Path) -> None:
     asked = 0
 

@@ -120,3 +120,19 @@ async def test_the_clock(zone: str, asked: dict[str, str], told: str) -> None:
     done = await box.run(ToolCall(name="current_time", arguments=asked), timezone=zone)
     assert told in done.text
     assert done.failed is ("no time zone" in told)
+
+
+@tool
+async def fetch() -> str:
+    """Fail inside a group, as libraries with several tasks do."""
+    message = "401 for 'https://ann:hidden@host/mcp?key=hidden' today"
+    raise ExceptionGroup("unhandled", [ExceptionGroup("again", [OSError(message)])])
+
+
+async def test_a_failure_is_told_without_what_signs_in(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    done = await Toolbox(tools=[fetch]).run(ToolCall(name="fetch"))
+    assert done.text == "The tool failed: 401 for 'https://host/mcp' today"
+    assert "401 for" in caplog.text
+    assert "hidden" not in caplog.text
