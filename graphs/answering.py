@@ -182,10 +182,12 @@ class _Answering:
                     raise
                 if error.kind != "context_too_long":
                     task = self._without_earlier_images(task, error)
-                elif self._window is None or self._is_smaller:
+                    continue
+                if self._window is None or self._is_smaller:
                     raise
-                else:
-                    self._window, self._is_smaller = self._window.smaller(), True
+                await self._window.counter.load()
+                sent = await fit(task, self._window, described)  # without estimates
+                self._window, self._is_smaller = self._window.smaller(sent.tokens), True
 
     def _without_earlier_images(self, task: Task, error: ModelError) -> Task:
         """Return the task without them: another endpoint, which sees none, may answer.

@@ -17,6 +17,8 @@ from chatbot.messages import (
 )
 from chatbot.models.context_window import ContextWindow
 
+LEAST_PASSAGE = 200  # characters
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
@@ -73,12 +75,13 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FittedTask:
-    """A task that fits, and how much of what it would hold had to be left out."""
+    """A task that fits, its tokens as counted, and how much of it had to be left out."""
 
     task: Task
     turns_cut: int
     passages_cut: int
     results_cut: int = 0
+    tokens: int | None = None
 
 
 async def fit(
@@ -114,6 +117,15 @@ async def fit(
             raise
         # Even the calls are too long: the oldest are forgotten, never the question.
         return await fit(replace(task, exchanges=task.exchanges[1:]), window, tools)
+    if task.passages and not fitted.passages:
+        less = await fit(_with_less(task, fitted.tokens, window), window, tools)
+        return replace(less, passages_cut=len(task.passages) - 1)
+    if fitted.turns < len(pipeline.turns) and _shows_tools(pipeline):
+        # What tools gave in earlier turns may take the room of most of these turns.
+        without = replace(task, pipeline=replace(pipeline, with_tools=False))
+        less = await fit(without, window, tools)
+        if len(less.task.pipeline.turns) > 2 * fitted.turns:
+            return less
     turns = pipeline.turns[len(pipeline.turns) - fitted.turns :]
     kept = replace(
         task,
@@ -121,6 +133,7 @@ async def fit(
         passages=task.passages[: fitted.passages],
     )
     return FittedTask(
+        tokens=fitted.tokens,
         task=kept.with_results(fitted.results),
         turns_cut=len(pipeline.turns) - fitted.turns,
         passages_cut=len(task.passages) - fitted.passages,
@@ -129,6 +142,29 @@ async def fit(
             for result, characters in zip(results, fitted.results, strict=True)
         ),
     )
+
+
+def _shows_tools(pipeline: MessagePipeline) -> bool:
+    return pipeline.with_tools and any(turn.record.get("tools") for turn in pipeline.turns)
+
+
+def _with_less(task: Task, tokens: int, window: ContextWindow) -> Task:
+    """Return a task with half of the best passage: one that was found is always shown.
+
+    Raises:
+        ModelError: There is no room for any passage beside the question.
+    """
+    best = task.passages[0]
+    if len(best.text) > LEAST_PASSAGE:
+        half = replace(best, text=f"{best.text[: len(best.text) // 2]} …")
+        return replace(task, passages=[half])
+    if task.exchanges:
+        return replace(task, exchanges=task.exchanges[1:])
+    message = (
+        f"The question is too long: with the instructions it has about {tokens:,} tokens, and "
+        f"the model can read {window.budget:,}: no room for what was found. Please shorten it."
+    )
+    raise ModelError("context_too_long", message)
 
 
 def _cut(result: str, characters: int) -> str:

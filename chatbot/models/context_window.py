@@ -63,9 +63,11 @@ class ContextWindow:
         """The tokens that a request may have."""
         return self.tokens - min(self.reserved, self.tokens // 2)
 
-    def smaller(self) -> Self:
-        """Return the window to try after an endpoint said that a request was too long."""
-        return replace(self, tokens=int(self.tokens * 0.7), reserved=int(self.reserved * 0.7))
+    def smaller(self, sent: int | None = None) -> Self:
+        """Return the window to try after an endpoint said that so many tokens are too long."""
+        budget = int(0.7 * min(self.budget, sent or self.budget))
+        reserved = min(self.reserved, budget)
+        return replace(self, tokens=budget + reserved, reserved=reserved)
 
     def reserving(self, tokens: object) -> Self:
         """Return the window with so many tokens kept free, if that is a number of tokens."""

@@ -178,6 +178,56 @@ async def test_a_smaller_window_keeps_less() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sent", "budget"),
+    [
+        pytest.param(None, 525, id="of the whole window"),
+        pytest.param(400, 280, id="of what was sent"),
+        pytest.param(5000, 525, id="of what was counted wrong"),
+    ],
+)
+def test_a_smaller_window_is_smaller_than_what_was_too_long(
+    sent: int | None, budget: int
+) -> None:
+    assert window(1000).smaller(sent).budget == budget
+
+
+@pytest.mark.parametrize(
+    ("wished", "budget"),
+    [
+        pytest.param(400, 600, id="so many"),
+        pytest.param(5000, 500, id="half at most"),
+        pytest.param(None, 750, id="none"),
+        pytest.param("400", 750, id="no number"),
+        pytest.param(0, 750, id="nothing"),
+    ],
+)
+def test_what_the_caller_wants_for_the_answer_is_kept_free(wished: object, budget: int) -> None:
+    assert window(1000).reserving(wished).budget == budget
+
+
+@pytest.mark.parametrize(
+    ("tokens", "passages", "results"),
+    [
+        pytest.param(4000, PASSAGES, [None, None, None], id="everything"),
+        pytest.param(600, [], [0, "cut", None], id="the newest first"),
+        pytest.param(600, PASSAGES, [0, 0, "cut"], id="half of it beside passages"),
+        pytest.param(170, [], [0, 0, 0], id="nothing"),
+    ],
+)
+async def test_results_of_tools_are_cut_from_the_oldest_on(
+    tokens: int, passages: list[str], results: list[object]
+) -> None:
+    given = [WORDS * 20] * 3
+    fitted = await window(tokens).fit(FIXED, results=given, passages=passages)
+    assert fitted.tokens <= window(tokens).budget
+    for kept, expected in zip(fitted.results, results, strict=True):
+        whole = len(given[0])
+        assert kept == (whole if expected is None else expected) or 0 < kept < whole
+    if passages and tokens < 4000:
+        assert fitted.passages
+
+
+@pytest.mark.parametrize(
     ("model", "tokens"),
     [
         pytest.param("qwen-plus", 131_072, id="Qwen"),
