@@ -33,6 +33,11 @@ class Sessions:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
+    @property
+    def ports(self) -> Ports:
+        """What it is built on."""
+        return self._ports
+
     async def turns(
         self,
         session_id: str,

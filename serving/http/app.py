@@ -11,6 +11,8 @@ from fastapi import FastAPI
 from chatbot.logs import configure_levels
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
+from graphs.stateless import Stateless
+from serving import openai
 from serving.auth import Authenticator
 from serving.http import chat, documents, health, images, knowledge, page, sessions, users
 from serving.http.errors import ErrorReply, add_error_handlers
@@ -53,6 +55,7 @@ def create_app(
         app.state.version = await asyncio.to_thread(_version)
         app.state.page = await asyncio.to_thread(page.load_page)
         async with open_bot(known) as bot, RunningTurns() as running:
+            app.state.stateless = Stateless(bot.ports)
             app.state.bot = bot
             app.state.running = running
             app.state.suggestions = SuggestedQuestions()
@@ -73,6 +76,7 @@ def create_app(
     for routes in (chat, sessions, images, knowledge, documents, users, health, page):
         app.include_router(routes.router)
     app.include_router(sessions.search)
+    app.include_router(openai.router)
     return app
 
 

@@ -2,8 +2,8 @@
 
 from starlette.types import Scope
 
-PREFIXES = ("/api/", "/health/", "/mcp/", "/page/", "/v1/")
-WHOLE = frozenset({"/", "/health", "/api", "/mcp", "/page", "/v1"})
+PREFIXES = ("/api/", "/health/", "/page/", "/v1/")
+WHOLE = frozenset({"/", "/health", "/api", "/page", "/v1"})
 
 
 def path_of(scope: Scope) -> str:

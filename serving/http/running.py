@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
@@ -32,7 +32,7 @@ class RunningTurn:
         self.session = session
         self.id = turn_id or str(uuid.uuid4())
         self.stopping = False
-        self._frames: list[bytes] = []
+        self._events: list[tuple[Event, Position]] = []
         self._ended = False
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
@@ -51,18 +51,30 @@ class RunningTurn:
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events after the first `after` as server-sent events, until the last.
 
-        Where nothing comes, a comment is sent. There may be any number of readers.
+        Where nothing comes, a comment is sent.
+        """
+        async with aclosing(self.batches(wait_seconds=heartbeat_seconds, after=after)) as read:
+            async for batch in read:
+                yield b"".join(frame(event, at) for event, at in batch) or HEARTBEAT
+
+    async def batches(
+        self, *, wait_seconds: float, after: int = 0
+    ) -> AsyncGenerator[Sequence[tuple[Event, Position]], None]:
+        """Yield the events after the first `after` as they come, together where they wait.
+
+        A batch without events says that nothing came for so long. There may be any number of
+        readers.
         """
         read = after
         while True:
-            if read < len(self._frames):
-                waiting = self._frames[read:]
+            if read < len(self._events):
+                waiting = self._events[read:]
                 read += len(waiting)
-                yield b"".join(waiting)
+                yield waiting
             elif self._ended:
                 return
-            elif not await self._more(heartbeat_seconds):
-                yield HEARTBEAT
+            elif not await self._more(wait_seconds):
+                yield ()
 
     async def _more(self, seconds: float) -> bool:
         """Wait for an event or the end; tell whether there was one in time."""
@@ -87,9 +99,9 @@ class RunningTurn:
                 self._add(event)
 
     def _add(self, event: Event) -> None:
-        number = len(self._frames) + 1
+        number = len(self._events) + 1
         at = Position(turn_id=self.id, events=number, characters=self._characters)
-        self._frames.append(frame(event, at))
+        self._events.append((event, at))
         self._wake()
 
     def _wake(self) -> None:
