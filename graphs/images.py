@@ -50,18 +50,27 @@ async def message_of(
     return HumanMessage([{"type": "text", "text": question}, *blocks] if blocks else question)
 
 
-async def question_images(
-    blocks: Sequence[Block], turn: LiveTurn, ports: Ports
-) -> Sequence[Block]:
-    """Return the question's images as models take them, after keeping them with the session.
+async def take_images(
+    blocks: Sequence[Block], earlier: Sequence[Turn], turn: LiveTurn, ports: Ports
+) -> None:
+    """Give the turn the images of its question, and those of earlier ones that it may be about.
+
+    They are with the turn, not in the state, which every trace and client would repeat.
 
     Raises:
         ModelError: No endpoint of the model reads images.
         ImageError: There are too many, or one of them cannot be used.
         HistoryError: One that is kept could not be read.
     """
-    if not blocks:
-        return ()
+    turn.images = await _question_images(blocks, turn, ports) if blocks else ()
+    left = ports.image_policy.most - len(turn.images)
+    turn.earlier_images = await _earlier_images(earlier, turn, ports, most=left)
+
+
+async def _question_images(
+    blocks: Sequence[Block], turn: LiveTurn, ports: Ports
+) -> Sequence[Block]:
+    """Return the question's images as models take them, after keeping them with the session."""
     if not ports.sees_images:
         message = "The language model cannot read images. Ask without one, or set one that can."
         raise ModelError("unsupported", message)
@@ -75,7 +84,7 @@ async def question_images(
     return [block_of(await asyncio.to_thread(image.data_url)) for image in images]
 
 
-async def earlier_images(
+async def _earlier_images(
     turns: Sequence[Turn], turn: LiveTurn, ports: Ports, *, most: int
 ) -> Mapping[str, Sequence[Block]]:
     """Return, by the id of their turn, the images of the last questions, the newest first.

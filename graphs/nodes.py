@@ -108,7 +108,7 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
     turn.note(intent=decision.intent, reason=decision.reason)
     describe_trace(intent=decision.intent, route_reason=decision.reason)
     update |= {"route": decision, "assistants": available}
-    by_words = choices.response_schema is None and not state.images
+    by_words = choices.response_schema is None and not turn.images
     if decision.intent == "knowledge_base" and ports.respondent is not None and by_words:
         asked = decision.assistants or mentioned(turn.question, available)
         update["respondent"] = alone(asked, available)
@@ -241,8 +241,8 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         language=choices.language,
         with_tools=bool(_toolbox(ports).tools),
         summary=state.summary,
-        images=state.images,
-        earlier_images=state.earlier_images,
+        images=running(state).images,
+        earlier_images=running(state).earlier_images,
     )
 
 

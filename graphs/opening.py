@@ -13,7 +13,7 @@ from chatbot.errors import HistoryError, InputError
 from chatbot.messages import text_of
 from chatbot.models.structured import StructuredOutput
 from chatbot.ports import Ports
-from graphs.images import earlier_images, question_images
+from graphs.images import take_images
 from graphs.intake import choices_of, clean, images_of, question_of, session_of, turn_of
 from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
@@ -92,12 +92,9 @@ async def open_turn(
     summary, recent = since_summary(earlier)
     shown = recent[-limit:] if limit else []
     turn.out_of_sight = recent[: len(recent) - len(shown)]
-    images = await question_images(images_of(state.messages, turn.id), turn, ports)
-    left = ports.image_policy.most - len(images)
+    await take_images(images_of(state.messages, turn.id), shown, turn, ports)
     return {
         "turn": turn,
-        "images": images,
-        "earlier_images": await earlier_images(shown, turn, ports, most=left),
         "history": shown,
         "summary": summary,
         "messages": [RemoveMessage(id=str(message.id)) for message in answers],

@@ -1,7 +1,7 @@
 """What the graph remembers, what one turn works with, and what one run may choose."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage
@@ -37,10 +37,6 @@ class ChatState:
     turn: Annotated[LiveTurn | None, UntrackedValue] = None
     history: Annotated[Sequence[Turn], UntrackedValue] = ()
     summary: Annotated[str, UntrackedValue] = ""
-    images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue] = ()
-    earlier_images: Annotated[Mapping[str, Sequence[Any]], UntrackedValue] = field(
-        default_factory=dict
-    )
     assistants: Annotated[Sequence[Assistant], UntrackedValue] = ()
     route: Annotated[Route | None, UntrackedValue] = None
     respondent: Annotated[Assistant | None, UntrackedValue] = None
@@ -56,8 +52,6 @@ class ChatUpdate(TypedDict, total=False):
     turn: Annotated[LiveTurn | None, UntrackedValue]
     history: Annotated[Sequence[Turn], UntrackedValue]
     summary: Annotated[str, UntrackedValue]
-    images: Annotated[Sequence[Mapping[str, Any]], UntrackedValue]
-    earlier_images: Annotated[Mapping[str, Sequence[Any]], UntrackedValue]
     assistants: Annotated[Sequence[Assistant], UntrackedValue]
     route: Annotated[Route | None, UntrackedValue]
     respondent: Annotated[Assistant | None, UntrackedValue]

@@ -51,6 +51,8 @@ class LiveTurn:
         self.let_go: Callable[[], Coroutine[Any, Any, None]] = _nothing
         self.so_far: Callable[[], Mapping[str, Any]] = dict
         self.prefetch: Prefetch | None = None
+        self.images: Sequence[Mapping[str, Any]] = ()
+        self.earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = {}
         self.permitted: frozenset[str] | None = None
         self.out_of_sight: Sequence[Turn] = ()
         self._last_step = time.monotonic()
