@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.callbacks import (
@@ -73,8 +73,10 @@ class StreamedModel(BaseChatModel):
         config = ensure_config(config)
         messages = self._convert_input(input).to_messages()
         if not self._can_go_straight(messages, config):
-            async for chunk in super().astream(input, config, stop=stop, **kwargs):
-                yield chunk
+            stream = super().astream(input, config, stop=stop, **kwargs)
+            async with aclosing(cast("AsyncGenerator[AIMessageChunk]", stream)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
         options = {name: kwargs[name] for name in kwargs if name not in _FOR_TRACES}
         if stop is not None:

@@ -103,6 +103,16 @@ async def test_leaving_a_stream_closes_the_request_at_once() -> None:
             await until(lambda: server.abandoned == 1)
 
 
+async def test_a_model_that_is_closed_ends_its_streams_with_an_error() -> None:
+    with ModelServer([answer("x " * 1000, delay=0.01)]) as server:
+        async with opened(server.base_url) as model:
+            stream = model.astream("Go on.")
+            await anext(stream)
+            await model.aclose()
+            seen = await watch(stream)
+    assert seen.kind == "interrupted"
+
+
 async def test_a_kept_connection_that_the_server_closed_is_no_failure() -> None:
     with ModelServer([answer("one")]) as server:
         async with opened(server.base_url) as model:

@@ -179,6 +179,22 @@ async def test_each_call_is_one_run_in_the_trace(model: OpenAICompatibleModel) -
     assert (runs.started, runs.ended) == (2, 2)
 
 
+async def test_a_call_that_is_watched_brings_the_same(model: OpenAICompatibleModel) -> None:
+    said = HumanMessage("Where is Paris?")
+    watched = {"callbacks": [Runs()]}
+    for bound in (model, model.bind(stop=["."]), model.bind_tools([knowledge_base])):
+        alone: list[Any] = [chunk async for chunk in bound.astream([said])]
+        seen: list[Any] = [chunk async for chunk in bound.astream([said], cast("Any", watched))]
+        assert [_without_id(chunk) for chunk in alone] == [_without_id(chunk) for chunk in seen]
+        assert alone[-1].chunk_position == "last"
+        assert {str(chunk.id)[:8] for chunk in [*alone, *seen]} == {"lc_run--"}
+        assert len({chunk.id for chunk in alone}) == 1
+
+
+def _without_id(chunk: Any) -> dict[str, Any]:
+    return {**chunk.model_dump(), "id": None}
+
+
 async def test_the_key_is_not_in_the_trace(model: OpenAICompatibleModel) -> None:
     seen: list[Any] = []
 

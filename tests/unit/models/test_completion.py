@@ -4,8 +4,10 @@ import contextlib
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessageChunk
 
 from chatbot.errors import ModelError
 from chatbot.models.completion import Completion
@@ -59,6 +61,45 @@ def test_what_comes_together_becomes_one_chunk() -> None:
     assert chunk is not None
     assert chunk.content == "Paris."
     assert reader.take() is None
+
+
+def test_chunks_share_nothing() -> None:
+    reader = completion()
+    chunks = []
+    for piece in ("one", "two"):
+        reader.add({"choices": [{"delta": {"content": piece}}]})
+        chunks.append(reader.take())
+    first, second = chunks
+    assert first is not None
+    assert second is not None
+    assert (first, second) == (AIMessageChunk(content="one"), AIMessageChunk(content="two"))
+    for held in ("additional_kwargs", "response_metadata"):
+        getattr(first, held)["x"] = 1
+    for held in ("tool_calls", "invalid_tool_calls", "tool_call_chunks"):
+        getattr(first, held).append("x")
+    assert second == AIMessageChunk(content="two")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b'{"choices": [{"delta": {"content": "x"}}]}', id="plain"),
+        pytest.param(
+            b'\xef\xbb\xbf{"choices": [{"delta": {"content": "x"}}]}', id="byte order"
+        ),
+        pytest.param(b'{"logprob": NaN, "choices": [{"delta": {"content": "x"}}]}', id="NaN"),
+        pytest.param(b'{"id": "\\ud83d", "choices": [{"delta": {"content": "x"}}]}', id="half"),
+        pytest.param(
+            b'{"id": "\xff", "choices": [{"delta": {"content": "x"}}]}', id="no UTF-8"
+        ),
+    ],
+)
+def test_json_is_read_as_endpoints_write_it(data: bytes) -> None:
+    reader = completion()
+    reader.add_json(data)
+    chunk = reader.take()
+    assert chunk is not None
+    assert chunk.content == "x"
 
 
 def test_images_of_an_answer_are_kept() -> None:
