@@ -17,6 +17,7 @@ import os
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -92,6 +93,9 @@ def _checked(entry: object, where: str) -> _EndpointTable:
     except ValidationError as error:
         detail = error.errors(include_url=False, include_context=False, include_input=False)[0]
         rule = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            near = get_close_matches(str(detail["loc"][0]), _EndpointTable.model_fields, n=1)
+            rule = f"there is no such key. {f'Did you mean {near[0]}?' if near else ''}".strip()
         message = f"{where}: {'.'.join(map(str, detail['loc']))}: {rule}"
         raise ConfigurationError(message) from None
     variable = table.api_key_variable
