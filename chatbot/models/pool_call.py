@@ -16,8 +16,9 @@ from chatbot.models.time_limits import TimeLimits
 
 RETRIES = 2
 BACKOFF_SECONDS = 0.4
+QUICK = 0.25  # of the time for the first token
 MOST_NAMED = 5  # endpoints in one message
-# Failures that pass by themselves, often within a second.
+# Failures that pass by themselves, often within a second, unless they took long to show.
 _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ class PoolCall:
         self._untried = set(able)
         self._failures: dict[int, ModelError] = {}
         self._slow: dict[int, ModelError] = {}
+        self._passing: set[int] = set()
+        self._began = self._clock()
         self._attempts: list[dict[str, str]] = []
         self._retries = 0
         self._refusal: ModelError | None = None  # the request's own fault
@@ -54,6 +57,7 @@ class PoolCall:
 
         In a hurry, an endpoint has half of that to begin, as long as another one is ready.
         """
+        self._began = self._clock()
         first, left = self._limits.first_token, self._left
         if self._hurried and self._untried - self._rotation.waits(self._untried).keys():
             first = min(first, left / 2)
@@ -67,13 +71,13 @@ class PoolCall:
         if self._refusal is not None or self._left <= 0:
             return None
         index = self._untried_one()
-        if index is None and self._retries < RETRIES and (passing := self._passing()):
+        if index is None and self._retries < RETRIES and self._passing:
             pause = BACKOFF_SECONDS * 2**self._retries * random.uniform(0.5, 1)  # noqa: S311 - jitter
             if pause >= self._left:
                 return None
             await asyncio.sleep(pause)
             if (index := self._untried_one()) is None:
-                index = passing[self._retries % len(passing)]
+                index = sorted(self._passing)[self._retries % len(self._passing)]
                 self._rotation.retry(index)
             self._retries += 1
         return index
@@ -94,6 +98,11 @@ class PoolCall:
         else:
             self._rotation.failed(index, error)
         self._failures[index] = error
+        quick = self._clock() - self._began <= QUICK * self._limits.first_token
+        if error.kind in _PASSING and error.retry_after is None and quick:
+            self._passing.add(index)
+        else:
+            self._passing.discard(index)
         if error.kind not in REASONS:
             self._refusal = error
         self._attempts.append({"endpoint": self._endpoints[index].name, "kind": error.kind})
@@ -143,14 +152,6 @@ class PoolCall:
         index = self._rotation.choose(self._untried)
         self._untried.discard(index)
         return index
-
-    def _passing(self) -> Sequence[int]:
-        """Return the endpoints whose failure in this call may have passed by now."""
-        return [
-            index
-            for index, error in self._failures.items()
-            if error.kind in _PASSING and error.retry_after is None
-        ]
 
     @property
     def _left(self) -> float:

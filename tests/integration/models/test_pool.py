@@ -19,6 +19,7 @@ from chatbot.models.tokens import CautiousCounter, estimate
 from chatbot.settings import Settings
 from tests.integration.models.streams import Seen, until, watch
 from tests.integration.models.test_openai_compatible import City, Runs, knowledge_base
+from tests.servers.loopback import Reply
 from tests.servers.model import (
     ChatRequest,
     ModelServer,
@@ -168,11 +169,22 @@ async def test_the_soonest_endpoint_tells_when_to_try_again() -> None:
 
 async def test_a_failure_that_passes_is_tried_again() -> None:
     with ModelServer([reset(), refuse(503), answer("Paris.")]) as server:
-        async with pool_of(server, "one") as pool:
+        async with pool_of(server, "one", first_token_timeout_seconds=20) as pool:
             seen = await ask(pool)
             state = pool.states()[0]
     assert (seen.answer, len(server.seen)) == ("Paris.", 3)
     assert (state.state, state.calls, state.failures) == ("ready", 3, 2)
+
+
+async def test_a_failure_that_took_long_is_not_tried_again() -> None:
+    async def give_up(request: ChatRequest, reply: Reply) -> None:
+        await asyncio.sleep(0.3)
+        await refuse(504)(request, reply)
+
+    with ModelServer([give_up]) as server:
+        async with pool_of(server, "one") as pool:
+            seen = await ask(pool)
+    assert (seen.kind, len(server.seen)) == ("server", 1)
 
 
 async def test_retries_end_with_the_time_of_the_call() -> None:
