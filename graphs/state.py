@@ -110,7 +110,7 @@ class Context:
     ] = None
     model_parameters: Annotated[
         Mapping[str, Any] | None,
-        Field(description="Completion parameters such as temperature or max_tokens."),
+        Field(description="Parameters of the answer, such as temperature or max_tokens."),
     ] = None
     stop: Annotated[
         Sequence[str] | None, Field(description="Words at which the model stops.")
