@@ -24,7 +24,8 @@ class LiveTurn:
     `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
     session, once the turn holds it, which `begun` says. `finished` says that the answer is
     whole, `settled` that the history has what it is to have of it. `so_far` tells what is to be
-    noted of an answer that is being written. `out_of_sight` are turns that no prompt shows.
+    noted of an answer that is being written. `out_of_sight` are turns that no prompt shows;
+    `images` are the question's, `earlier_images` those of earlier turns, by their ids.
     """
 
     def __init__(

@@ -105,6 +105,19 @@ async def test_an_image_in_the_message_of_another_client_counts(
     assert shown(bench.model.prompts[1][-1]) == blocks(ONE)
 
 
+async def test_no_step_repeats_the_images(bench: Bench, bot: Chatbot) -> None:
+    bench.script(CHAT, Said(["One."]))
+    message = HumanMessage([{"type": "text", "text": "What is this?"}, *blocks(ONE)])
+    updates = [
+        update
+        async for update in bot.graph.astream(
+            {"messages": [message]}, context=Context(session_id="s"), stream_mode="updates"
+        )
+    ]
+    assert len(updates) > 3
+    assert ONE.data_url() not in str(updates)
+
+
 @pytest.mark.parametrize(
     ("images", "code"),
     [
