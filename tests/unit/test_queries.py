@@ -37,6 +37,32 @@ from chatbot.queries import differ_much, is_chinese, usable_rewrite
         pytest.param(
             "超过 30 天呢", "报销超过 30 天怎么办", "报销超过 30 天怎么办", id="kept the number"
         ),
+        pytest.param(
+            "超过３０天呢", "报销超过 30 天怎么办", "报销超过 30 天怎么办", id="wide digits"
+        ),
+        pytest.param("《瓦尔登湖》呢", "这本书是谁写的", "", id="lost the title"),
+        pytest.param(
+            "《瓦尔登湖》呢", "瓦尔登湖是谁写的", "瓦尔登湖是谁写的", id="kept the title"
+        ),
+        pytest.param("那 Alice 呢", "谁负责报销", "", id="lost the name"),
+        pytest.param("那Alice呢", "alice 的年假", "alice 的年假", id="kept the name"),
+        pytest.param("And Thoreau's cabin?", "How large is the cabin?", "", id="lost a person"),
+        pytest.param("Does HR know?", "Does the company know?", "", id="lost an acronym"),
+        pytest.param(
+            "Does HR know?",
+            "Does HR know of sick leave?",
+            "Does HR know of sick leave?",
+            id="kept an acronym",
+        ),
+        pytest.param(
+            "I think I'd like more. Why?",
+            "Why more leave?",
+            "Why more leave?",
+            id="capitals that are no names",
+        ),
+        pytest.param(
+            "WHAT ABOUT IT?", "What about leave?", "What about leave?", id="capitals alone"
+        ),
         pytest.param("它呢", "瓦尔登湖\x00呢", "瓦尔登湖呢", id="control characters go"),
     ],
 )
@@ -66,7 +92,10 @@ def test_language(text: str, chinese: bool) -> None:
     [
         pytest.param("那它的风景怎么样", "瓦尔登湖的风景怎么样", False, id="put in context"),
         pytest.param("And its scenery?", "What is the scenery of Walden?", False, id="English"),
-        pytest.param("它呢", "水泵的保修期多长", True, id="nothing is left of it"),
+        pytest.param("湖水呢", "水泵的保修期多长", True, id="nothing is left of it"),
+        pytest.param("它呢", "水泵的保修期多长", False, id="it says nothing by itself"),
+        pytest.param("那这是为什么呢？", "水泵漏水的原因", False, id="a Chinese question word"),
+        pytest.param("And what about it?", "warranty of the pump", False, id="function words"),
         pytest.param("Does the pump leak?", "boiler descaling interval", True, id="elsewhere"),
         pytest.param("？", "水泵", False, id="no words"),
     ],
