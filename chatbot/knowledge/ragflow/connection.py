@@ -1,5 +1,6 @@
 """Sends single requests over pooled connections and checks what comes back."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from chatbot.knowledge.ragflow.errors import (
     unusable,
 )
 from chatbot.knowledge.ragflow.request import Request
+from chatbot.tls import tls_context
 
 CONNECT_SECONDS = 3.0
 CONNECTIONS = 256
@@ -52,10 +54,9 @@ class Connection:
             form = aiohttp.FormData(quote_fields=False)
             for field, (name, blob) in request.files:
                 form.add_field(field, blob, filename=name)
-        if self._session is None:
-            self._session = self._open()
+        session = await self._opened()
         try:
-            async with self._session.request(
+            async with session.request(
                 request.method,
                 self._address + request.path,
                 params=request.query,
@@ -131,12 +132,17 @@ class Connection:
             await self._session.close()
             self._session = None
 
-    def _open(self) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Authorization": f"Bearer {self._key}"},
-        )
+    async def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None and self._address.startswith("https:"):
+            await asyncio.to_thread(tls_context)  # read from files once, then kept
+        if self._session is None:
+            secure = tls_context() if self._address.startswith("https:") else True
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=secure),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"Authorization": f"Bearer {self._key}"},
+            )
+        return self._session
 
 
 def parsed(body: bytes | str) -> object:
