@@ -84,7 +84,8 @@ def _names(text: str) -> Iterator[str]:
     """
     for title in _TITLE.finditer(text):
         yield next(filter(None, title.groups()))
-    inside, begins = [], []
+    inside: list[str] = []
+    begins: list[str] = []
     for word in _LETTERED.finditer(text):
         before = text[: word.start()].rstrip(" \t\"'“‘(（")
         begun = not before or before.endswith(_SENTENCE_END)
