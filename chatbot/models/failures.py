@@ -90,11 +90,17 @@ def model_error(
     """Return the error of this kind, with a sentence that says what to do."""
     sentence = _SENTENCES[kind]
     if kind == "rate_limit" and retry_after is not None:
-        sentence = sentence.replace("a minute", f"{math.ceil(retry_after)} seconds")
+        sentence = sentence.replace("a minute", in_words(retry_after))
     message = f"The language model ({endpoint}) {sentence}{f': {detail}' if detail else ''}"
     if not message.endswith((".", "!", "?", "。")):
         message += "."
     return ModelError(kind, message, retry_after=retry_after)
+
+
+def in_words(seconds: float) -> str:
+    """Return how long to wait, in whole seconds, at least one."""
+    whole = max(1, math.ceil(seconds))
+    return f"{whole} second{'' if whole == 1 else 's'}"
 
 
 def error_of_status(

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from langchain_core.messages import AIMessageChunk
 
 from chatbot.errors import ModelError, ModelFailure
 from chatbot.models.endpoints import Endpoint
+from chatbot.models.failures import in_words
 from chatbot.models.rotation import REASONS, Rotation
 from chatbot.models.time_limits import TimeLimits
 
@@ -134,7 +134,7 @@ class PoolCall:
         reasons |= {index: kind for index, (_, kind) in waits.items()}
         message = (
             f"No language model can answer at the moment ({self._told(reasons)}). "
-            f"Try again in {max(1, math.ceil(seconds))} seconds."
+            f"Try again in {in_words(seconds)}."
         )
         # A refused key does not mend itself: where there is another reason, that one counts.
         kinds = sorted(reasons.values(), key=lambda kind: kind == "auth")

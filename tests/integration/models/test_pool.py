@@ -319,6 +319,7 @@ async def test_after_a_rest_one_call_tries_and_the_others_fail_at_once() -> None
             assert (await ask(pool)).answer == "Paris."
     assert error is not None
     assert (error.kind, error.retry_after, len(server.seen)) == ("rate_limit", 1, 3)
+    assert error.message.endswith("Try again in 1 second.")
 
 
 async def test_while_one_endpoint_is_tried_the_calls_go_to_another() -> None:
