@@ -5,16 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from chatbot.domain import Assistant, Passage, Turn
-from chatbot.images.image import without_images
+from chatbot.earlier_turns import IMAGE, history_messages, shortened, with_images
 from chatbot.prompts import Prompts
 
 Outcome = Literal["found", "empty", "unavailable", "forbidden"]
@@ -22,9 +16,9 @@ Outcome = Literal["found", "empty", "unavailable", "forbidden"]
 RECENT_INTENTS = 5
 ROUTER_TURNS = 4
 ROUTER_CHARACTERS = 4_000
+ROUTER_TOKENS = 30_000  # that the longest prompt of the router may have
+DESCRIPTION_CHARACTERS = 500  # of an assistant
 HISTORY_CHARACTERS = 24_000
-RESULT_CHARACTERS = 4_000  # of what a tool gave in an earlier turn
-IMAGE = "[image]"  # stands in a prompt where an image was
 _TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
 
 
@@ -35,7 +29,8 @@ class MessagePipeline:
     `instructions` are the persona of this run, `language` the answer's ("" for the question's).
     `with_tools` shows the model what earlier turns got from tools; it must be offered some.
     `wish` is what else the instructions ask for, `today` the user's date. `summary` is of what
-    was said before `turns`; `images` are the question's, as blocks, and
+    was said before `turns`; `budget` the tokens that a prompt may have, where that is known.
+    `images` are the question's, as blocks, and
     `earlier_images` those of earlier turns, by their ids, that are shown once more.
     """
 
@@ -47,6 +42,7 @@ class MessagePipeline:
     with_tools: bool = False
     wish: str = ""
     today: str = ""
+    budget: int | None = None
     summary: str = ""
     images: Sequence[Mapping[str, Any]] = ()
     earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -56,7 +52,8 @@ class MessagePipeline:
         intents = [turn.intent for turn in self.turns if turn.intent][-RECENT_INTENTS:]
         system = self.prompts.render(
             "router",
-            assistants=_listed(assistants) or "(none at the moment)",
+            assistants=_listed(assistants, self._scaled(DESCRIPTION_CHARACTERS))
+            or "(none at the moment)",
             intents=", ".join(intents) or "(none yet)",
         )
         return [SystemMessage(system), *self._shortened()]
@@ -132,7 +129,7 @@ class MessagePipeline:
         ]
 
     def _asked(self, text: str, extra: dict[str, Any]) -> HumanMessage:
-        return HumanMessage(_with_images(text, self.images), additional_kwargs=extra)
+        return HumanMessage(with_images(text, self.images), additional_kwargs=extra)
 
     def _history(self) -> list[BaseMessage]:
         summed: list[BaseMessage] = []
@@ -143,73 +140,17 @@ class MessagePipeline:
 
     def _shortened(self) -> list[BaseMessage]:
         """Return the recent turns and the question, long texts without their middle."""
+        longest = self._scaled(ROUTER_CHARACTERS)
         recent = history_messages(
-            self.prompts, self.turns[-ROUTER_TURNS:], shorten=ROUTER_CHARACTERS // 4
+            self.prompts, self.turns[-ROUTER_TURNS:], shorten=longest // 4
         )
-        question = shortened(self.question, ROUTER_CHARACTERS)
+        question = shortened(self.question, longest)
         return [*recent, HumanMessage(f"{question}\n{IMAGE}" if self.images else question)]
 
-
-def history_messages(
-    prompts: Prompts,
-    turns: Sequence[Turn],
-    *,
-    shorten: int | None = None,
-    with_tools: bool = False,
-    images: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-) -> list[BaseMessage]:
-    """Return the turns as pairs of a question and an answer.
-
-    An unanswered turn gets a stand-in, so that no two messages of the user follow each other.
-    `images` are shown with their turn's question; where others were, there is a note.
-    """
-    messages: list[BaseMessage] = []
-    for turn in turns:
-        answer = without_images(turn.answer, IMAGE) or prompts.render("unanswered")
-        question, blocks = shortened(turn.question, shorten), (images or {}).get(turn.id, ())
-        if turn.record.get("images") and not blocks:
-            question = f"{question}\n{IMAGE}"
-        messages.append(HumanMessage(_with_images(question, blocks)))
-        for number, used in enumerate(turn.record.get("tools", []) if with_tools else []):
-            result = shortened(used["result"], RESULT_CHARACTERS)
-            messages += tool_messages([(f"{turn.id}_{number}", {**used, "result": result})])
-        messages.append(AIMessage(shortened(answer, shorten)))
-    return messages
-
-
-def tool_messages(
-    used: Sequence[tuple[str, Mapping[str, Any]]], said: str = ""
-) -> list[BaseMessage]:
-    """Return one reply that calls tools, and their results, as the turn's record keeps them."""
-    calls = [{"name": each["name"], "args": each["arguments"], "id": id_} for id_, each in used]
-    return [
-        AIMessage(said, tool_calls=calls),
-        *(
-            ToolMessage(
-                each["result"],
-                tool_call_id=id_,
-                status="error" if each["failed"] else "success",
-            )
-            for id_, each in used
-        ),
-    ]
-
-
-def fitting(turns: Sequence[Turn], characters: int) -> Sequence[Turn]:
-    """Return the newest turns that together have at most `characters`; whole turns only."""
-    kept = len(turns)
-    left = characters
-    while kept and (left := left - _size(turns[kept - 1])) >= 0:
-        kept -= 1
-    return turns[kept:]
-
-
-def shortened(text: str, characters: int | None) -> str:
-    """Return the text, without its middle where it is longer than `characters`."""
-    if characters is None or len(text) <= characters:
-        return text
-    half = characters // 2
-    return f"{text[:half]} … {text[-half:]}"
+    def _scaled(self, characters: int) -> int:
+        """Return so many characters; fewer where the model cannot read the longest prompt."""
+        share = 1 if self.budget is None else min(1, self.budget / ROUTER_TOKENS)
+        return int(characters * share)
 
 
 def text_of(content: str | Sequence[str | Mapping[str, Any]]) -> str:
@@ -220,19 +161,9 @@ def text_of(content: str | Sequence[str | Mapping[str, Any]]) -> str:
     return "".join(block for block in blocks if isinstance(block, str))
 
 
-def _with_images(
-    text: str, images: Sequence[Mapping[str, Any]]
-) -> str | list[str | dict[str, Any]]:
-    return [{"type": "text", "text": text}, *map(dict, images)] if images else text
-
-
-def _size(turn: Turn) -> int:
-    return len(turn.question) + len(turn.answer)
-
-
-def _listed(assistants: Sequence[Assistant]) -> str:
+def _listed(assistants: Sequence[Assistant], characters: int) -> str:
     return "\n".join(
-        f"- {_line(assistant.name)}: {shortened(_line(assistant.description), 500)}"
+        f"- {_line(assistant.name)}: {shortened(_line(assistant.description), characters)}"
         for assistant in assistants
     )
 

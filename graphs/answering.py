@@ -10,18 +10,18 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, Outcome
 from chatbot.models.structured import Form, StructuredOutput
 from chatbot.models.tool_calls import ToolCall
 from chatbot.ports import Ports
-from chatbot.queries import is_chinese
 from chatbot.tools.toolbox import Toolbox
 from graphs.asides import NO_STREAM
 from graphs.fitting import Exchange, FittedTask, Task, fit
+from graphs.notices import nothing_said
 from graphs.speaking import Said, Speaker
 from graphs.turn import LiveTurn
 
 ROUNDS = 5
+CALLS = 16  # in one reply
 _REFUSED = frozenset({"bad_request", "unsupported"})
 _ABOUT_TOOLS = re.compile(r"\btools?\b|tool[_-]", re.IGNORECASE)
 _ABOUT_FORM = re.compile(r"schema|response_format|json", re.IGNORECASE)
@@ -61,20 +61,7 @@ async def stream_answer(turn: LiveTurn, ports: Ports, request: Request) -> AIMes
     finally:
         speaker.finish()
     if not turn.answer.strip():
-        raise _nothing_said(turn.record["finish_reason"])
-    return turn.answer_message()
-
-
-def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> AIMessage:
-    """Say, in the language of the question, that the knowledge base could not be asked."""
-    wanted = pipeline.language.casefold()
-    chinese = (
-        is_chinese(turn.question)
-        if not wanted
-        else wanted.startswith(("zh", "chinese")) or "中文" in wanted
-    )
-    turn.say(pipeline.prompts.render(f"notice_{outcome}.{'zh' if chinese else 'en'}"))
-    turn.note(citations=[], finish_reason="stop")
+        raise nothing_said(turn.record["finish_reason"])
     return turn.answer_message()
 
 
@@ -210,10 +197,10 @@ class _Answering:
         return model.bind(**options).with_config(run_name="answer", tags=[NO_STREAM])
 
     async def _run(self, said: Said) -> Exchange:
-        """Run the calls of a reply, one after the other."""
+        """Run the calls of a reply, one after the other, `CALLS` at most."""
         used = []
         known = {id_ for exchange in self._exchanges for id_, _ in exchange.used}
-        for call in said.calls:
+        for call in said.calls[:CALLS]:
             self._turn.stage("tool", call.name)
             with self._turn.timed(f"tool {call.name}"):
                 result = await self._toolbox.run(call, timezone=self._request.timezone)
@@ -247,15 +234,3 @@ def _refuses_tools(error: ModelError, options: Mapping[str, Any]) -> bool:
     if _ABOUT_TOOLS.search(error.message) and not _ABOUT_FORM.search(error.message):
         return True
     return error.kind == "unsupported" and "response_format" not in options
-
-
-def _nothing_said(finish_reason: str | None) -> ModelError:
-    """Return why an answer came to its end without a word."""
-    if finish_reason == "content_filter":
-        message = "The model's content filter held the answer back. Please ask differently."
-        return ModelError("content_filter", message)
-    if finish_reason == "length":
-        message = "The answer was cut off before its first word: the token limit is too low."
-        return ModelError("bad_request", message)
-    message = "The model gave an empty answer. Please try again."
-    return ModelError("protocol", message)

@@ -7,14 +7,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from chatbot.domain import Assistant, Passage
+from chatbot.earlier_turns import fitting, tool_messages
 from chatbot.errors import ModelError
-from chatbot.messages import (
-    HISTORY_CHARACTERS,
-    MessagePipeline,
-    fitting,
-    rendered,
-    tool_messages,
-)
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, rendered
 from chatbot.models.context_window import ContextWindow
 
 LEAST_PASSAGE = 200  # characters

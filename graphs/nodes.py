@@ -14,12 +14,13 @@ from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from chatbot.tools.clock import now_in
 from chatbot.tools.toolbox import Toolbox
-from graphs.answering import Request, say_notice, stream_answer
+from graphs.answering import Request, stream_answer
 from graphs.asides import whose
 from graphs.fitting import Task
 from graphs.intake import choices_of, permitted_of
 from graphs.keeping import as_known, dismiss, keep, log_turn, running
 from graphs.listening import listener_of
+from graphs.notices import say_notice
 from graphs.opening import begin, open_turn
 from graphs.prefetching import Prefetch
 from graphs.responding import alone
@@ -240,6 +241,7 @@ def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> Mess
         instructions=choices.instructions,
         language=choices.language,
         with_tools=bool(_toolbox(ports).tools),
+        budget=None if ports.window is None else ports.window.budget,
         summary=state.summary,
         images=running(state).images,
         earlier_images=running(state).earlier_images,

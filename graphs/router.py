@@ -7,8 +7,9 @@ from contextlib import aclosing
 from typing import Any, cast
 
 from chatbot.domain import Assistant, Intent
+from chatbot.earlier_turns import IMAGE
 from chatbot.errors import ModelError
-from chatbot.messages import IMAGE, MessagePipeline, text_of
+from chatbot.messages import MessagePipeline, text_of
 from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports

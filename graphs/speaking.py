@@ -43,6 +43,7 @@ class Speaker:
         self._facts: dict[str, Any] = {}
         self._usage = {"input_tokens": 0, "output_tokens": 0}
         self._has_clients = listener_of(get_config()) is None
+        self._message_id = turn.answer_message().id
         turn.so_far = self._facts_so_far
 
     async def listen(
@@ -101,7 +102,7 @@ class Speaker:
 
     def _push(self, chunk: AIMessageChunk) -> None:
         if self._has_clients:
-            chunk.id = self._turn.answer_message().id
+            chunk.id = self._message_id
             push_message(chunk, state_key=None)
 
     def _note(self, chunk: AIMessageChunk) -> None:

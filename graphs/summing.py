@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, cast
 
 from chatbot.domain import Turn, in_force
+from chatbot.earlier_turns import shortened
 from chatbot.errors import ChatbotError
-from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, shortened, text_of
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, text_of
 from chatbot.ports import Ports
 from graphs.asides import aside
 from graphs.turn import LiveTurn

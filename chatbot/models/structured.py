@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import jsonschema_rs
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from chatbot.earlier_turns import shortened
 from chatbot.errors import InputError, ModelError, SchemaError
-from chatbot.messages import shortened
 from chatbot.prompts import Prompts
 
 TRIES = 3
@@ -99,14 +99,15 @@ class StructuredOutput:
         raise SchemaError(message, text=text)
 
     def _forms(self) -> list[Form]:
-        """Return the ways to ask, from the strictest on."""
+        """Return the ways to ask, from the strictest on; JSON by itself means an object."""
         described = {"name": "answer", "schema": self._schema}
         native = {"response_format": {"type": "json_schema", "json_schema": described}}
         some_json = {"response_format": {"type": "json_object"}}
+        kinds = self._schema.get("type", "object")
+        wishes = [some_json, {}] if "object" in kinds else [{}]
         return [
             Form(options=native),
-            Form(options=some_json, wish=self._wish),
-            Form(options={}, wish=self._wish),
+            *(Form(options=options, wish=self._wish) for options in wishes),
         ]
 
     async def _reply(

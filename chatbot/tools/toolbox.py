@@ -13,7 +13,6 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatbot.messages import text_of
 from chatbot.models.tool_calls import ToolCall
 from chatbot.tools.clock import TIMEZONE
 
@@ -78,12 +77,16 @@ class Toolbox:
                 result = await tool.ainvoke(dict(call.arguments), config)
         except TimeoutError:
             text = f"The tool did not answer within {self.seconds:g} seconds."
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            text = "The tool broke off."  # by itself, as what has a scope of its own may do
         except Exception as error:  # noqa: BLE001 - a tool is anybody's code, and may fail
             text = f"The tool failed: {_told(error)}"
             logger.warning("tool %s failed: %s", call.name, _told(error))
         else:
             return ToolResult(call=call, text=_text(result))
-        return ToolResult(call=call, text=text, failed=True)
+        return ToolResult(call=call, text=_text(text), failed=True)
 
     def _problem(self, call: ToolCall) -> str:
         """Return why the call cannot be run, in words the model can act on, or ""."""
@@ -120,8 +123,8 @@ def _told(error: BaseException) -> str:
 
 
 def _text(result: object) -> str:
-    if isinstance(result, list) and all(isinstance(b, dict) and "text" in b for b in result):
-        result = text_of(result)
+    if isinstance(result, list) and all(isinstance(b, dict) and "type" in b for b in result):
+        result = "\n".join(str(b.get("text") or f"[{b['type']}]") for b in result)
     if not isinstance(result, str):
         result = json.dumps(result, ensure_ascii=False, default=str)
     if len(result) <= RESULT_CHARACTERS:

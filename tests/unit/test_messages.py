@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from chatbot.domain import Assistant, Passage, Turn
-from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, fitting, text_of
+from chatbot.earlier_turns import fitting
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, text_of
+from chatbot.models.tokens import estimate
 from chatbot.prompts import Prompts
 
 PROMPTS = Prompts.load()
@@ -106,6 +109,26 @@ def test_the_router_sees_assistants_and_the_last_five_intents() -> None:
     system = text_of(pipeline.for_router(assistants)[0].content)
     assert "- 员工手册: 福利、假期" in system
     assert system.endswith("oldest first: " + ", ".join(intents[-5:]))
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [pytest.param(3_000, id="a tiny model"), pytest.param(7_000, id="a small model")],
+)
+def test_what_the_router_sees_fits_a_model_that_reads_little(budget: int) -> None:
+    turns = [turn(f"{n} " + "很长" * 2_000, "也很长" * 2_000) for n in range(6)]
+    assistants = [
+        Assistant(id=str(n), name=f"手册 {n}", description="福利、假期。" * 200)
+        for n in range(30)
+    ]
+    question = "这个很长的问题" * 1_000
+    usual = MessagePipeline(prompts=PROMPTS, question=question, turns=turns)
+    for pipeline in (usual, replace(usual, budget=1_000_000)):
+        assert sum(map(len, contents(pipeline.for_router(assistants)))) > 20_000
+    small = replace(usual, budget=budget)
+    for messages in (small.for_router(assistants), small.for_rewriting()):
+        assert sum(estimate(text) for text in contents(messages)) < budget
+        assert contents(messages)[-1].startswith("这个很长的问题")
 
 
 def test_history_leaves_in_whole_turns_from_the_front() -> None:

@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from chatbot.errors import ModelError
 from chatbot.tools.clock import current_time_tool
 from chatbot.tools.toolbox import Toolbox
-from graphs.answering import ROUNDS
+from graphs.answering import CALLS, ROUNDS
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said
 
@@ -129,6 +129,14 @@ async def test_an_endpoint_that_takes_no_tools_answers_without(bench: Bench, kin
     assert bench.model.offered[-2:] == [["weather"], []]
     [degraded] = answer.metadata["degraded"]
     assert degraded["part"] == "tools"
+
+
+async def test_of_too_many_calls_at_once_the_first_are_run(bench: Bench) -> None:
+    bot = bench.bot_with(toolbox=Toolbox(tools=[weather]))
+    bench.script(CHAT, Said([WRITTEN * 500]), Said(["Enough."]))
+    assert (await bot.ask("Weather?", session_id="s")).text == "Enough."
+    [turn] = await bot.turns("s")
+    assert len(turn.record["tools"]) == CALLS
 
 
 async def test_another_refusal_is_told_at_once(bench: Bench) -> None:

@@ -137,6 +137,14 @@ async def test_an_endpoint_that_pays_no_heed_to_the_schema_is_told_it_in_words()
     assert '"additionalProperties"' in second.instructions
 
 
+async def test_what_is_no_object_is_not_asked_for_as_one() -> None:
+    replies = only("none", reply=answer("[1, 2]"))
+    with ModelServer(replies) as server:
+        async with opened(server.base_url) as model:
+            assert (await ask(model, {"type": "array"})).value == [1, 2]
+    assert [form(request) for request in server.seen] == ["json_schema", "none"]
+
+
 async def test_of_a_long_rejected_reply_its_ends_are_shown() -> None:
     with ModelServer([answer(["很长" * 5_000]), answer(TEXT)]) as server:
         async with opened(server.base_url) as model:

@@ -43,8 +43,20 @@ def blocking(word: str) -> dict[str, str]:
     return {"said": word}
 
 
+@tool
+async def show() -> list[dict[str, str]]:
+    """Show a picture and say what it is."""
+    return [{"type": "text", "text": "A pond."}, {"type": "image", "data": "iVBORw0KGgo="}]
+
+
+@tool
+async def break_off() -> str:
+    """Break off by itself."""
+    raise asyncio.CancelledError
+
+
 HERE = datetime.now().astimezone()
-BOX = Toolbox(tools=[add, fail, sleep, tell, blocking], seconds=0.1)
+BOX = Toolbox(tools=[add, fail, sleep, tell, blocking, show, break_off], seconds=0.1)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +64,7 @@ BOX = Toolbox(tools=[add, fail, sleep, tell, blocking], seconds=0.1)
     [
         pytest.param("add", {"first": 1, "second": 2}, "3", id="a result"),
         pytest.param("blocking", {"word": "词"}, '{"said": "词"}', id="JSON, readable"),
+        pytest.param("show", {}, "A pond.\n[image]", id="blocks"),
     ],
 )
 async def test_a_call_is_run(name: str, arguments: dict[str, Any], result: str) -> None:
@@ -75,12 +88,22 @@ async def test_a_call_is_run(name: str, arguments: dict[str, Any], result: str) 
         pytest.param(ToolCall(name="add", problem="not JSON"), "not JSON", id="unreadable"),
         pytest.param(ToolCall(name="fail"), "no luck", id="the tool fails"),
         pytest.param(ToolCall(name="sleep"), "within 0.1 seconds", id="the tool hangs"),
+        pytest.param(ToolCall(name="break_off"), "broke off", id="the tool breaks off"),
     ],
 )
 async def test_what_goes_wrong_is_told_to_the_model(call: ToolCall, told: str) -> None:
     done = await BOX.run(call)
     assert done.failed
     assert re.search(told, done.text)
+
+
+async def test_a_turn_that_is_stopped_stops_its_tool() -> None:
+    box = Toolbox(tools=[sleep])
+    running = asyncio.create_task(box.run(ToolCall(name="sleep")))
+    await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 async def test_a_long_result_is_cut() -> None:
