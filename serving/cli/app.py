@@ -219,6 +219,15 @@ def serve(
 
 
 @app.command()
+def mcp() -> None:
+    """Serve the bot to other programs' models, as an MCP server on stdin and stdout."""
+    settings = load_settings()
+    from serving.cli.mcp import serve_on_stdio
+
+    serve_on_stdio(settings)
+
+
+@app.command()
 def dev(*, port: Port = 2024) -> None:
     """Serve everything on the LangGraph server. `make run` starts this."""
     from serving.cli.dev import dev as run_dev

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from chatbot.logs import configure_levels
 from chatbot.settings import Settings
@@ -21,6 +23,7 @@ from serving.http.protection import Protection
 from serving.http.quotas import Quotas
 from serving.http.running import RunningTurns
 from serving.http.suggestions import SuggestedQuestions
+from serving.mcp.http import PATH, McpEndpoint, open_endpoint
 
 OpenBot = Callable[[Settings | None], AbstractAsyncContextManager[Chatbot]]
 
@@ -54,7 +57,14 @@ def create_app(
         app.state.settings = known
         app.state.version = await asyncio.to_thread(_version)
         app.state.page = await asyncio.to_thread(page.load_page)
-        async with open_bot(known) as bot, RunningTurns() as running:
+        async with (
+            open_bot(known) as bot,
+            RunningTurns() as running,
+            open_endpoint(
+                bot, known, authenticator, app.state.quotas, app.state.version
+            ) as endpoint,
+        ):
+            app.state.mcp = endpoint
             app.state.stateless = Stateless(bot.ports)
             app.state.bot = bot
             app.state.running = running
@@ -77,7 +87,17 @@ def create_app(
         app.include_router(routes.router)
     app.include_router(sessions.search)
     app.include_router(openai.router)
+    app.router.routes.append(Route(PATH, _Mcp(), include_in_schema=False))
     return app
+
+
+class _Mcp:
+    """Hands requests to the MCP endpoint that the lifespan opened."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        endpoint: McpEndpoint = scope["app"].state.mcp
+        await endpoint(scope, receive, send)
 
 
 def _version() -> str:

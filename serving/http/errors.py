@@ -1,5 +1,7 @@
 """Gives every failure of our routes one shape, and never a stack trace."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -12,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import Receive, Send
 
 from chatbot.errors import (
     BusyError,
@@ -101,6 +104,16 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ChatbotError, _known)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+
+
+@asynccontextmanager
+async def handled(request: Request, receive: Receive, send: Send) -> AsyncIterator[None]:
+    """Answer a failure of the block in our shape, for apps that are no routes."""
+    try:
+        yield
+    except ChatbotError as error:
+        response = await _known(request, error)
+        await response(request.scope, receive, send)
 
 
 async def _known(_: Request, error: Exception) -> Response:

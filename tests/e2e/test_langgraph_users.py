@@ -48,7 +48,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 
 async def ask(client: LangGraphClient, thread: str, **options: Any) -> list[dict[str, Any]]:
-    graph_input = {"messages": [{"role": "user", "content": QUESTION}]}
+    graph_input: dict[str, Any] = {"messages": [{"role": "user", "content": QUESTION}]}
     stream = client.runs.stream(
         thread, "chatbot", input=graph_input, stream_mode="custom", **options
     )

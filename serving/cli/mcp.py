@@ -1,0 +1,33 @@
+"""`chatbot mcp`: the bot as an MCP server on standard input and output."""
+
+import asyncio
+from importlib.metadata import version
+
+from mcp.server.stdio import stdio_server
+
+from chatbot.settings import Settings
+from graphs import open_chatbot
+from serving.auth import NOBODY
+from serving.mcp import mcp_server
+from serving.mcp.tools import Toolkit
+
+
+def serve_on_stdio(settings: Settings) -> None:
+    """Serve until standard input ends. Whoever starts it owns the place."""
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    async with open_chatbot(settings) as bot, stdio_server() as (read, write):
+        toolkit = Toolkit(
+            bot=bot,
+            admit=lambda _: _nothing,
+            passages=settings.passages,
+            question_characters=settings.question_characters,
+        )
+        server = mcp_server(toolkit, version("ragflow-chatbot"), lambda _: NOBODY)
+        await server.run(read, write, server.create_initialization_options())
+
+
+def _nothing() -> None:
+    """Do nothing: the turns of one program are not counted."""
