@@ -178,13 +178,15 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
             passages=ragflow.passages,
             respondent=ragflow.answers if mode == "answer" else None,
         )
-    await _load("chatbot.knowledge.local.knowledge_base")
+    await _load("chatbot.knowledge.local.knowledge_base", "chatbot.knowledge.local.opening")
     from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
+    from chatbot.knowledge.local.opening import similarity_of
 
     embedded = LocalKnowledgeBase(
         settings.path(settings.knowledge_dir),
         settings.path(settings.chatbot_data_dir),
         documents_url=DOCUMENTS,
+        similarity=similarity_of(settings),
     )
     stack.push_async_callback(embedded.aclose)
     # The first question does not wait for the index, as far as it can be ready before.

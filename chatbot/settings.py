@@ -91,6 +91,10 @@ class Settings(BaseSettings):
     ragflow_base_url: Url | None = None
     ragflow_mode: Literal["retrieval", "assistant", "answer"] = "retrieval"
     knowledge_dir: Path = Path("examples/knowledge")
+    embedding_base_url: Url | None = None
+    embedding_model: str | None = None
+    embedding_api_key: SecretStr | None = None
+    embedding_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5
     passages: Annotated[int, Field(ge=1, le=30)] = 6
     prefetch: Annotated[int, Field(ge=0, le=10)] = 3
     route_default: Intent = "general_chat"

@@ -75,19 +75,25 @@ async def _into_folder(
     settings: Settings, files: Mapping[str, Path], dataset: str, console: Console
 ) -> Sequence[Step]:
     from chatbot.knowledge.local.ingest import Ingestion  # noqa: PLC0415 - heavy
+    from chatbot.knowledge.local.opening import similarity_of  # noqa: PLC0415
 
     try:
         with Bars(console, len(files)) as bars:
-            return await Ingestion(
+            ingestion = Ingestion(
                 files=files,
                 folder=settings.path(settings.knowledge_dir),
                 dataset=dataset,
                 data_dir=settings.path(settings.chatbot_data_dir),
+                similarity=similarity_of(settings),
                 report=bars.show,
-            ).run()
+            )
+            steps = await ingestion.run()
     except OSError as error:
         message = f"KNOWLEDGE_DIR cannot be written: {error.strerror}."
         raise ConfigurationError(message) from None
+    if ingestion.problem:
+        complain(ingestion.problem)
+    return steps
 
 
 async def _into_ragflow(

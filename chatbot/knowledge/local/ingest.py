@@ -12,6 +12,7 @@ from typing import Literal
 from chatbot.errors import InputError
 from chatbot.knowledge.local.folder import largest, refusal
 from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase
+from chatbot.knowledge.local.similarity import Similarity
 
 NAME_BYTES = 255
 
@@ -34,14 +35,16 @@ class Ingestion:
 
     Run it again to go on where it was stopped: what is there already is neither copied nor read
     again. A file of the same name is replaced. `report` is called with each step of each file,
-    from more than one thread.
+    from more than one thread. `problem` says at last why passages have no embeddings, or "".
     """
 
     files: Mapping[str, Path]
     folder: Path
     dataset: str
     data_dir: Path
+    similarity: Similarity | None = None
     report: Callable[[Progress], None] = lambda _: None
+    problem: str = field(default="", init=False)
     _taken: dict[str, Progress] = field(default_factory=dict, init=False)
     _ended: dict[str, Progress] = field(default_factory=dict, init=False)
 
@@ -60,9 +63,12 @@ class Ingestion:
             self._taken[name] = taken
             if taken.state == "failed":
                 self._tell(taken)
-        knowledge_base = LocalKnowledgeBase(self.folder, self.data_dir, report=self._hear)
+        knowledge_base = LocalKnowledgeBase(
+            self.folder, self.data_dir, similarity=self.similarity, report=self._hear
+        )
         try:
             skipped = await knowledge_base.skipped()
+            self.problem = await knowledge_base.settled()
         finally:
             await knowledge_base.aclose()
         for name in self.files:

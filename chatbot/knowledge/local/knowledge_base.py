@@ -2,21 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from chatbot.domain import Assistant, Findings, SourceFile
+from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.addresses import address_of
+from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.local.indexing import Report
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
-from chatbot.knowledge.local.search import best_passages
+from chatbot.knowledge.local.search import best_passages, similar_passages
+from chatbot.knowledge.local.similarity import Similarity
 from chatbot.knowledge.local.storage import Storage
 
+EMBEDDINGS = "embeddings"  # the name by which their failures are told
+FUSED = 30  # passages of each ranking that are fused
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
 
@@ -26,8 +30,9 @@ class LocalKnowledgeBase:
 
     Each sub-folder is an assistant, files directly in the folder are one more. The folder is
     looked at again when a search comes, at most once a second, in a thread. `documents_url` is
-    where `document` is served: passages get an address below it. `report` is told, in that
-    thread, of each document that is read.
+    where `document` is served: passages get an address below it. `similarity` finds passages
+    by their meaning as well; it is owned. `report` is told, in that thread, of each document
+    that is read.
     """
 
     def __init__(
@@ -36,10 +41,12 @@ class LocalKnowledgeBase:
         data_dir: Path,
         *,
         documents_url: str = "",
+        similarity: Similarity | None = None,
         report: Report | None = None,
     ) -> None:
         self._folder = folder
         self._documents_url = documents_url
+        self._similarity = similarity
         self._report = report
         self._storage = Storage(data_dir, folder.absolute())
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
@@ -66,12 +73,32 @@ class LocalKnowledgeBase:
         if assistants and len(failures) == len(assistants):
             raise KnowledgeBaseError("not_found", " ".join(failures.values()))
         chosen = {each.id for each in assistants if each.id in present}
-        passages = await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
+        passages = await self._find(snapshot, query, chosen, limit)
+        if self._similarity is not None and self._similarity.problem:
+            failures[EMBEDDINGS] = self._similarity.problem
         if self._documents_url:
             passages = tuple(
                 replace(each, url=address_of(each, self._documents_url)) for each in passages
             )
         return Findings(passages=passages, failures=failures)
+
+    async def _find(
+        self, snapshot: Snapshot, query: str, chosen: Collection[str], limit: int
+    ) -> Sequence[Passage]:
+        """Return what the words find, and what the embeddings find, as one ranking."""
+        similarity = self._similarity
+        if similarity is None or not query.strip() or not chosen:
+            return await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
+        by_words, similarities = await asyncio.gather(
+            asyncio.to_thread(best_passages, snapshot, query, chosen, FUSED),
+            similarity.of(snapshot.index, query),
+        )
+        if similarities is None:
+            return by_words[:limit]
+        by_meaning = await asyncio.to_thread(
+            similar_passages, snapshot, similarities, chosen, FUSED, similarity.threshold
+        )
+        return fuse((by_words, by_meaning), limit)
 
     async def document(
         self, document_id: str, *, assistants: Sequence[Assistant]
@@ -98,7 +125,16 @@ class LocalKnowledgeBase:
                 f"There is no document in {self._folder}: put documents into it, "
                 "or set KNOWLEDGE_DIR to another folder."
             )
+        if self._similarity is not None:
+            self._similarity.follow(snapshot.index)
+            return self._similarity.problem
         return ""
+
+    async def settled(self) -> str:
+        """Wait until all passages have their embeddings; return why they have not, or ""."""
+        if self._similarity is None:
+            return ""
+        return await self._similarity.finished((await self._current()).index)
 
     async def skipped(self) -> dict[str, str]:
         """Return the files that are not searched, each with the reason."""
@@ -107,6 +143,8 @@ class LocalKnowledgeBase:
     async def aclose(self) -> None:
         """End the work on the index, also in the middle of it."""
         self._closing.set()
+        if self._similarity is not None:
+            await self._similarity.aclose()
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
 
     async def _current(self) -> Snapshot:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chatbot.domain import Passage
+from chatbot.knowledge.local.matrix import Scores
 from chatbot.knowledge.local.refresh import Snapshot
 from chatbot.relevance import Features, features
 from chatbot.terms import Term, terms
@@ -43,6 +44,25 @@ def best_passages(
     )
     return tuple(
         snapshot.passage(each.number, each.features.relevance) for each in found[:limit]
+    )
+
+
+def similar_passages(
+    snapshot: Snapshot,
+    similarities: Scores,
+    assistants: Collection[str],
+    limit: int,
+    threshold: float,
+) -> tuple[Passage, ...]:
+    """Return at most `limit` passages of the assistants that are at least so similar."""
+    scores = np.where(snapshot.belongs_to(assistants), similarities, -1.0)
+    count = min(limit, len(scores))
+    best = np.argpartition(-scores, count - 1)[:count] if count else ()
+    found = sorted((-float(scores[each]), int(each)) for each in best)
+    return tuple(
+        snapshot.passage(number, min(1.0, -score))
+        for score, number in found
+        if -score >= threshold
     )
 
 

@@ -1,0 +1,37 @@
+"""Opens what the settings say about the embedded knowledge base."""
+
+from hashlib import sha256
+
+from chatbot.errors import ConfigurationError
+from chatbot.knowledge.local.embedding import Embedder
+from chatbot.knowledge.local.similarity import Similarity
+from chatbot.knowledge.local.vectors import VectorStore
+from chatbot.models.endpoint_client import EndpointClient
+from chatbot.settings import Settings
+
+
+def similarity_of(settings: Settings) -> Similarity | None:
+    """Return the search by meaning, where the settings name an endpoint for embeddings.
+
+    Raises:
+        ConfigurationError: Its address or its model is missing.
+    """
+    address, model, key = (
+        settings.embedding_base_url,
+        settings.embedding_model,
+        settings.embedding_api_key,
+    )
+    if address is None and model is None:
+        return None
+    if address is None or model is None:
+        missing = "EMBEDDING_BASE_URL" if address is None else "EMBEDDING_MODEL"
+        message = f"{missing} is missing: embeddings need both an address and a model."
+        raise ConfigurationError(message)
+    secret = "" if key is None else key.get_secret_value()
+    client = EndpointClient(address, api_key=secret, name=f"{model} for embeddings")
+    folder = settings.path(settings.knowledge_dir)
+    kind = sha256(f"{address}\n{model}\n{folder}".encode(errors="replace")).hexdigest()[:16]
+    place = settings.path(settings.chatbot_data_dir) / "knowledge-vectors" / kind
+    return Similarity(
+        Embedder(client, model), VectorStore(place), threshold=settings.embedding_threshold
+    )
