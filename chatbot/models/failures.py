@@ -137,6 +137,8 @@ def error_of_exception(error: Exception, endpoint: str) -> ModelError:
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     status = status if isinstance(status, int) else getattr(response, "status_code", None)
     text = f"{type(error).__name__} {error}"
+    if isinstance(error, TypeError):  # the package knows no such parameter
+        return model_error("bad_request", endpoint, cleaned(str(error)))
     if isinstance(status, int):
         headers = getattr(response, "headers", None) or {}
         body = json.dumps({"message": str(getattr(error, "message", error))}).encode()

@@ -93,6 +93,8 @@ class OtherProviderModel(StreamedModel):
         if options.get("response_format"):
             raise model_error("unsupported", self.name_for_people, NO_FORM)
         own = {name: value for name, value in options.items() if name not in _OF_OPENAI}
+        if self._is_anthropic and (user := options.get("user")):
+            own["metadata"] = {"user_id": user}
         if not (tools := options.get("tools")):
             return own
         choice = options.get("tool_choice")

@@ -135,6 +135,19 @@ async def test_another_providers_chunks_become_like_ours(
     assert body["tools"][0]["name"] == "knowledge_base"
 
 
+async def test_another_provider_is_told_what_it_knows_a_word_for() -> None:
+    with Anthropic([START, *TEXT, *end("end_turn")]) as server:
+        async with claude(server) as model:
+            await model.ainvoke("Hi.", user="ann", stop=["END"], temperature=0.1)
+            refused = await watch(model.astream("Hi.", logit_bias={"1": 2}))
+            state = model.states()[0].state
+    body = server.requests[0].json()
+    assert (body["metadata"], body["stop_sequences"]) == ({"user_id": "ann"}, ["END"])
+    assert body["temperature"] == 0.1
+    assert (refused.kind, state, len(server.requests)) == ("bad_request", "ready", 1)
+    assert "logit_bias" in str(refused.error)
+
+
 async def test_another_providers_usage_is_counted_once() -> None:
     with Anthropic([START, *TEXT, *end("end_turn")]) as server:
         async with claude(server) as model:

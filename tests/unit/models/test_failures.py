@@ -65,6 +65,7 @@ class RateLimitError(PackageError):
             id="a status and words",
         ),
         pytest.param(RateLimitError(), "rate_limit", id="a name"),
+        pytest.param(TypeError("unexpected 'seed'"), "bad_request", id="a parameter"),
         pytest.param(PackageError("Connection error."), "connection", id="words"),
         pytest.param(PackageError("Request timed out."), "timeout", id="other words"),
         pytest.param(PackageError("boom", code="odd"), "server", id="nothing to go by"),
