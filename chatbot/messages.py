@@ -16,7 +16,8 @@ Outcome = Literal["found", "empty", "unavailable", "forbidden"]
 RECENT_INTENTS = 5
 ROUTER_TURNS = 4
 ROUTER_CHARACTERS = 4_000
-ROUTER_TOKENS = 30_000  # that the longest prompt of the router may have
+ROUTER_TOKENS = 30_000  # that the longest texts in a prompt of the router may have
+FIXED_TOKENS = 1_000  # of that prompt without them
 DESCRIPTION_CHARACTERS = 500  # of an assistant
 HISTORY_CHARACTERS = 24_000
 _TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
@@ -149,8 +150,10 @@ class MessagePipeline:
 
     def _scaled(self, characters: int) -> int:
         """Return so many characters; fewer where the model cannot read the longest prompt."""
-        share = 1 if self.budget is None else min(1, self.budget / ROUTER_TOKENS)
-        return int(characters * share)
+        if self.budget is None:
+            return characters
+        room = max(100, self.budget - FIXED_TOKENS)
+        return int(characters * min(1, room / ROUTER_TOKENS))
 
 
 def text_of(content: str | Sequence[str | Mapping[str, Any]]) -> str:

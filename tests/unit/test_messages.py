@@ -113,7 +113,7 @@ def test_the_router_sees_assistants_and_the_last_five_intents() -> None:
 
 @pytest.mark.parametrize(
     "budget",
-    [pytest.param(3_000, id="a tiny model"), pytest.param(7_000, id="a small model")],
+    [pytest.param(2_000, id="a tiny model"), pytest.param(7_000, id="a small model")],
 )
 def test_what_the_router_sees_fits_a_model_that_reads_little(budget: int) -> None:
     turns = [turn(f"{n} " + "很长" * 2_000, "也很长" * 2_000) for n in range(6)]
