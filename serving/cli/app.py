@@ -211,11 +211,12 @@ def serve(
         bool,
         typer.Option("--insecure", help="Listen beyond this machine although nobody signs in."),
     ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes answer.")] = 1,
 ) -> None:
     """Serve the web page and the HTTP API, without the LangGraph server."""
     from serving.cli.serve import serve as run_serve
 
-    run_serve(host, port, insecure=insecure)
+    run_serve(host, port, workers, insecure=insecure)
 
 
 @app.command()

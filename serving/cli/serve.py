@@ -10,7 +10,7 @@ from serving.cli.ports import is_local, listen
 from serving.cli.words import complain
 
 
-def serve(host: str, port: int, *, insecure: bool) -> None:
+def serve(host: str, port: int, workers: int, *, insecure: bool) -> None:
     """Serve until a signal ends it.
 
     Raises:
@@ -28,6 +28,12 @@ def serve(host: str, port: int, *, insecure: bool) -> None:
         if not is_local(bound) and not settings.hosts:
             complain("Set ALLOWED_HOSTS to the names it is reached by: others are refused.")
         configure_logging(settings)
-        from serving.cli.http_server import serve_on  # noqa: PLC0415 - refusals come at once
+        # What serves is imported now: refusals come at once.
+        if workers > 1:
+            from serving.cli.workers import serve_by_workers  # noqa: PLC0415 - as above
 
-        asyncio.run(serve_on(bound, settings))
+            serve_by_workers(bound, settings, workers)
+        else:
+            from serving.cli.http_server import serve_on  # noqa: PLC0415 - as above
+
+            asyncio.run(serve_on(bound, settings))
