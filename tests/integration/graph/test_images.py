@@ -184,7 +184,7 @@ async def test_the_images_of_the_last_questions_are_shown_again(
     for question, images in (
         ("first", [ONE]),
         ("second", [TWO]),
-        ("third", [THREE]),
+        ("third", []),
         ("fourth", []),
         ("fifth", []),
     ):
@@ -192,7 +192,7 @@ async def test_the_images_of_the_last_questions_are_shown_again(
         data = [image.data for image in images]
         await bot.ask(question, images=data, session_id="s")
     asked = [m for m in bench.model.prompts[-1] if isinstance(m, HumanMessage)]
-    assert [shown(message) for message in asked] == [[], blocks(TWO), blocks(THREE), [], []]
+    assert [shown(message) for message in asked] == [[], blocks(TWO), [], [], []]
     assert asked[0].content == "first\n[image]"
     assert not any(map(shown, bench.model.prompts[-2]))  # the router's
 
