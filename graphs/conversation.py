@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, 
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -16,6 +16,7 @@ from chatbot.domain import (
     Findings,
     Intent,
     SourceFile,
+    Turn,
 )
 from chatbot.domain import permitted as those_permitted
 from chatbot.events import Event, error_data
@@ -26,33 +27,38 @@ from chatbot.settings import Settings
 from chatbot.tasks import end
 from graphs.chat import ChatGraph, build_graph
 from graphs.images import addresses_of, message_of
-from graphs.intake import PERMITTED
+from graphs.intake import PERMITTED, chosen_before
 from graphs.keeping import SAVE_SECONDS, as_known, keep
 from graphs.listening import LISTENER, Listener
 from graphs.sessions import Sessions, user_of
 from graphs.state import ChatInput, Context
 
 
-class Choices(TypedDict, total=False):
-    """What one question may choose; see `graphs.state.Context`.
+class Options(TypedDict, total=False):
+    """How a question is answered; see `graphs.state.Context`.
 
     `images` are files, their bytes, data URLs, https addresses, or addresses of kept images.
     `permitted` names the only assistants that the user may ask; left out, all may be asked.
     """
 
     images: Sequence[str | bytes | Path] | None
-    session_id: str | None
     user_id: str | None
     assistants: Sequence[str] | None
     route: Intent | None
     language: str | None
     instructions: str | None
     timezone: str | None
-    replaces: str | None
     permitted: Collection[str] | None
     response_schema: Mapping[str, Any] | None
     model_parameters: Mapping[str, Any] | None
     stop: Sequence[str] | None
+
+
+class Choices(Options, total=False):
+    """What one question may choose: where it is asked, and how it is answered."""
+
+    session_id: str | None
+    replaces: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,64 +133,43 @@ class Chatbot(Sessions):
         )
 
     async def regenerate(
-        self,
-        session_id: str,
-        turn_id: str | None = None,
-        *,
-        user_id: str | None = None,
-        route: Intent | None = None,
+        self, session_id: str, turn_id: str | None = None, **options: Unpack[Options]
     ) -> AsyncGenerator[Event, None]:
-        """Answer a turn's question again, with its images, and yield the events.
+        """Answer a turn's question again, the last one's by default, and yield the events.
 
-        It is the last turn by default.
-
-        The turn and all after it are kept but no longer count, once there is a new answer.
+        It has the turn's images and is answered as the turn was (language, instructions and so
+        on), but for what is named in `options`, where None goes back to the default. The turn
+        and all after it are kept but no longer count, once there is a new answer.
 
         Raises:
             InputError: There is no such turn.
         """
-        turn = await self.turn(session_id, turn_id, user_id=user_id)
-        events = self.stream(
-            turn.question,
-            images=addresses_of(turn),
-            session_id=session_id,
-            user_id=user_id,
-            route=route,
-            replaces=turn.id,
-        )
-        async with aclosing(events):
+        turn = await self.turn(session_id, turn_id, user_id=options.get("user_id"))
+        async with aclosing(self._replace(turn, turn.question, session_id, options)) as events:
             async for event in events:
                 yield event
 
-    async def edit(  # noqa: PLR0913 - what may be chosen
-        self,
-        session_id: str,
-        turn_id: str,
-        question: str,
-        *,
-        images: Sequence[str | bytes | Path] | None = None,
-        user_id: str | None = None,
-        route: Intent | None = None,
+    async def edit(
+        self, session_id: str, turn_id: str, question: str, **options: Unpack[Options]
     ) -> AsyncGenerator[Event, None]:
         """Ask another question in the place of a turn, and yield the events.
 
-        It has the turn's images unless it is given others, or none: `[]`.
+        It has the turn's images and is answered as the turn was; see `regenerate`.
 
         Raises:
             InputError: There is no such turn.
         """
-        turn = await self.turn(session_id, turn_id, user_id=user_id)
-        events = self.stream(
-            question,
-            images=addresses_of(turn) if images is None else images,
-            session_id=session_id,
-            user_id=user_id,
-            route=route,
-            replaces=turn.id,
-        )
-        async with aclosing(events):
+        turn = await self.turn(session_id, turn_id, user_id=options.get("user_id"))
+        async with aclosing(self._replace(turn, question, session_id, options)) as events:
             async for event in events:
                 yield event
+
+    def _replace(
+        self, turn: Turn, question: str, session_id: str, options: Options
+    ) -> AsyncGenerator[Event, None]:
+        as_before = {**chosen_before(turn), "images": addresses_of(turn)}
+        chosen = cast("Options", {**as_before, **options})
+        return self.stream(question, session_id=session_id, replaces=turn.id, **chosen)
 
     async def assistants(
         self, *, permitted: Collection[str] | None = None

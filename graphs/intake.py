@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session, checked_id
+from chatbot.domain import ANONYMOUS, INTENTS, Intent, Session, Turn, checked_id
 from chatbot.errors import InputError
 from chatbot.images.blocks import BLOCKS
 from chatbot.messages import text_of
@@ -22,6 +22,16 @@ LONGEST_INSTRUCTIONS = 20_000
 # Under this name in a run's config: names of the only assistants that the user may ask, set by
 # whoever knows the user. What a server's client puts there can only take away.
 PERMITTED = "permitted_assistants"
+KEPT_CHOICES = (
+    "assistants",
+    "route",
+    "language",
+    "instructions",
+    "timezone",
+    "response_schema",
+    "model_parameters",
+    "stop",
+)
 PARAMETERS = (
     "frequency_penalty",
     "logit_bias",
@@ -110,6 +120,20 @@ def choices_of(runtime: Runtime[Context]) -> Choices:
         response_schema=_schema(context.response_schema),
         options=_options(context.model_parameters, context.stop),
     )
+
+
+def chosen_of(runtime: Runtime[Context]) -> dict[str, Any]:
+    """Return what this run chose of how it is answered, as its turn's record keeps it."""
+    context = context_of(runtime)
+    chosen = {name: getattr(context, name) for name in KEPT_CHOICES}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def chosen_before(turn: Turn) -> dict[str, Any]:
+    """Return what the turn had chosen. Its record may come from anywhere."""
+    chosen = turn.record.get("choices")
+    known = chosen if isinstance(chosen, Mapping) else {}
+    return {name: known[name] for name in KEPT_CHOICES if name in known}
 
 
 def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:

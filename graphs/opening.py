@@ -3,18 +3,25 @@
 import asyncio
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
-from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.domain import LoadedHistory, Turn, in_force
 from chatbot.errors import HistoryError, InputError
-from chatbot.messages import text_of
 from chatbot.models.structured import StructuredOutput
 from chatbot.ports import Ports
 from graphs.images import take_images
-from graphs.intake import choices_of, clean, images_of, question_of, session_of, turn_of
+from graphs.intake import (
+    choices_of,
+    chosen_of,
+    images_of,
+    question_of,
+    session_of,
+    turn_of,
+)
 from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
 from graphs.summing import since_summary
@@ -47,7 +54,13 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports, *, emit: Em
     if choices.response_schema is not None:
         StructuredOutput(choices.response_schema, ports.prompts)  # refused here if it is none
     trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
-    turn.note(trace_id=trace_id or None, thread_id=execution and execution.thread_id)
+    turn.note(
+        trace_id=trace_id or None,
+        thread_id=execution and execution.thread_id,
+        message_id=next(m.id for m in reversed(state.messages) if turn_of(m) != turn_id),
+    )
+    if chosen := chosen_of(runtime):
+        turn.note(choices=chosen)
     return turn
 
 
@@ -86,8 +99,7 @@ async def open_turn(
     if replaces is None and config.get("configurable", {}).get(FROM_CHECKPOINT):
         replaces = _first_after(state.messages, earlier, turn)
     if replaces is not None:
-        earlier = in_force(await _before(replaces, others, turn, ports))
-        turn.note(replaces=replaces)
+        earlier = await _before(replaces, others, turn, ports)
     limit = ports.limits.history_turns
     summary, recent = since_summary(earlier)
     shown = recent[-limit:] if limit else []
@@ -115,14 +127,14 @@ async def _loaded(turn: LiveTurn, ports: Ports, limit: int) -> LoadedHistory:
 async def _before(
     turn_id: str, turns: Sequence[Turn], turn: LiveTurn, ports: Ports
 ) -> list[Turn]:
-    """Return the turns before the one that is replaced."""
-    ids = [each.id for each in turns]
-    if turn_id in ids:
-        return list(turns[: ids.index(turn_id)])
-    if await ports.history.find(turn.session, turn_id) is None:
+    """Return the turns that count before the one that is replaced."""
+    if all(each.id != turn_id for each in turns) and (
+        await ports.history.find(turn.session, turn_id) is None
+    ):
         message = "There is no such turn in this conversation to replace."
         raise InputError(message)
-    return []
+    turn.note(replaces=turn_id)
+    return in_force([*turns, replace(turn.kept_as("complete"), answer="its place")])[:-1]
 
 
 def _first_after(
@@ -133,14 +145,10 @@ def _first_after(
     Those before it left their answer in the messages, or, broken off, at least their question.
     """
     answered = {turn_of(message) for message in messages}
-    asked = {
-        clean(text_of(message.content))
-        for message in messages[:-1]
-        if isinstance(message, HumanMessage)
-    }
+    asked = {message.id for message in messages} - {turn.record["message_id"]}
     last = 0
     mine = [each for each in turns if each.record.get("thread_id") == turn.record["thread_id"]]
     for number, each in enumerate(mine, 1):
-        if each.id in answered or (each.status != "complete" and each.question in asked):
+        if each.id in answered or each.record.get("message_id") in asked:
             last = number
     return mine[last].id if last < len(mine) else None

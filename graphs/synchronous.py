@@ -5,7 +5,6 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
@@ -15,7 +14,7 @@ from chatbot.events import Event
 from chatbot.images.image import Image
 from chatbot.settings import Settings
 from chatbot.tasks import end
-from graphs.conversation import Answer, Chatbot, Choices, open_chatbot
+from graphs.conversation import Answer, Chatbot, Choices, Options, open_chatbot
 
 Result = TypeVar("Result")
 
@@ -36,24 +35,16 @@ class SyncChatbot:
         return self._each(self._bot.stream(question, **choices))
 
     def regenerate(
-        self, session_id: str, turn_id: str | None = None, *, user_id: str | None = None
+        self, session_id: str, turn_id: str | None = None, **options: Unpack[Options]
     ) -> Generator[Event, None, None]:
         """See `Chatbot.regenerate`."""
-        return self._each(self._bot.regenerate(session_id, turn_id, user_id=user_id))
+        return self._each(self._bot.regenerate(session_id, turn_id, **options))
 
     def edit(
-        self,
-        session_id: str,
-        turn_id: str,
-        question: str,
-        *,
-        images: Sequence[str | bytes | Path] | None = None,
-        user_id: str | None = None,
+        self, session_id: str, turn_id: str, question: str, **options: Unpack[Options]
     ) -> Generator[Event, None, None]:
         """See `Chatbot.edit`."""
-        return self._each(
-            self._bot.edit(session_id, turn_id, question, images=images, user_id=user_id)
-        )
+        return self._each(self._bot.edit(session_id, turn_id, question, **options))
 
     def ask(self, question: str, **choices: Unpack[Choices]) -> Answer:
         """See `Chatbot.ask`."""

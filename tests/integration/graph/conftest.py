@@ -76,3 +76,8 @@ def kinds(events: Sequence[object]) -> list[str]:
         if not found or found[-1] != event["type"]:
             found.append(event["type"])
     return found
+
+
+def prompt(bench: Bench) -> list[str]:
+    """Return the texts of the last prompt without its instructions."""
+    return [str(message.content) for message in bench.model.prompts[-1][1:]]

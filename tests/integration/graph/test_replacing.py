@@ -1,17 +1,18 @@
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
+from chatbot.domain import Session, Turn
 from chatbot.errors import InputError
 from chatbot.events import Event
-from graphs import Chatbot, Context
-from graphs.opening import FROM_CHECKPOINT
-from tests.integration.graph.conftest import Bench
+from graphs import Chatbot
+from tests.integration.graph.conftest import Bench, prompt
 from tests.ports import Call, Said
 
 CHAT = Said(call=Call("general_chat"))
+NOW = datetime.now(UTC)
 
 
 async def converse(bench: Bench, *questions: str) -> Chatbot:
@@ -25,10 +26,6 @@ def answer(events: list[Event]) -> str:
     assert events[-1]["type"] == "end"
     text: str = events[-1]["data"]["full_answer"]
     return text
-
-
-def prompt(bench: Bench) -> list[str]:
-    return [str(message.content) for message in bench.model.prompts[-1][1:]]
 
 
 async def test_the_last_answer_is_given_again(bench: Bench) -> None:
@@ -61,7 +58,63 @@ async def test_a_replacement_may_be_replaced(bench: Bench) -> None:
     for number in range(3):
         bench.script(CHAT, Said([f"try {number}"]))
         assert answer([event async for event in bot.regenerate("s")]) == f"try {number}"
+        assert prompt(bench) == ["one", "answer to one", "two"]
     assert [turn.answer for turn in await bot.turns("s")] == ["answer to one", "try 2"]
+
+
+CHOSEN: dict[str, Any] = {
+    "assistants": ["handbook"],
+    "route": "general_chat",
+    "language": "Chinese",
+    "instructions": "Speak like a pirate.",
+    "timezone": "Asia/Shanghai",
+    "model_parameters": {"temperature": 0.1},
+    "stop": ["END"],
+}
+
+
+async def asked_again(bench: Bench, **options: Any) -> tuple[str, Mapping[str, Any]]:
+    """Answer the last question again; return the prompt's instructions and its options."""
+    bench.script(Said(["again"]))
+    answer([event async for event in bench.bot.regenerate("s", **options)])
+    return str(bench.model.prompts[-1][0].content), bench.model.options[-1]
+
+
+async def test_a_question_is_asked_again_as_it_was_asked(bench: Bench) -> None:
+    bench.script(Said(["first"]))
+    await bench.bot.ask("one", session_id="s", **CHOSEN)
+    for _ in range(2):  # what was chosen also goes on from a replacement
+        instructions, options = await asked_again(bench)
+        assert "pirate" in instructions
+        assert "Chinese" in instructions
+        assert options == {"temperature": 0.1, "stop": ["END"]}
+        assert (await bench.bot.turns("s"))[-1].record["choices"] == CHOSEN
+    bench.script(Said(["edited"]))
+    turn = (await bench.bot.turns("s"))[-1]
+    answer([event async for event in bench.bot.edit("s", turn.id, "another one")])
+    assert "pirate" in str(bench.model.prompts[-1][0].content)
+
+
+async def test_what_is_chosen_anew_goes_before_what_was_chosen(bench: Bench) -> None:
+    bench.script(Said(["first"]))
+    await bench.bot.ask("one", session_id="s", **CHOSEN)
+    instructions, options = await asked_again(
+        bench, instructions="Speak like a king.", model_parameters=None
+    )
+    assert "king" in instructions
+    assert "pirate" not in instructions
+    assert options == {"stop": ["END"]}
+
+
+@pytest.mark.parametrize("choices", [None, "x", [1], {"user_id": "eve", "no such": 1}])
+async def test_choices_that_nobody_can_have_made_are_passed_over(
+    bench: Bench, choices: Any
+) -> None:
+    turn = Turn(id="t", question="one", answer="a", started_at=NOW, record={"choices": choices})
+    await bench.history.save(Session(session_id="s"), turn)
+    bench.script(CHAT, Said(["again"]))
+    assert answer([event async for event in bench.bot.regenerate("s")]) == "again"
+    assert [turn.answer for turn in await bench.bot.turns("s")] == ["again"]
 
 
 async def test_a_replacement_that_fails_replaces_nothing(bench: Bench) -> None:
@@ -87,66 +140,6 @@ async def test_a_run_may_not_replace_what_is_not_there(bench: Bench) -> None:
     assert len(await bot.turns("s")) == 1
 
 
-class Thread:
-    """A thread as a server keeps it, whose client may go on from an earlier point."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self.graph = bench.bot.graph
-        self.graph.checkpointer = InMemorySaver()
-
-    def config(self, checkpoint_id: str | None = None) -> Any:
-        configurable: dict[str, Any] = {"thread_id": "t"}
-        if checkpoint_id:
-            configurable |= {"checkpoint_id": checkpoint_id, FROM_CHECKPOINT: True}
-        return {"configurable": configurable}
-
-    async def ask(self, question: str | None, checkpoint_id: str | None = None) -> list[str]:
-        self.bench.script(CHAT, Said([f"answer to {question}"]))
-        graph_input: Any = question and {"messages": [HumanMessage(question)]}
-        result = await self.graph.ainvoke(
-            graph_input, self.config(checkpoint_id), context=Context()
-        )
-        return [str(message.content) for message in result["messages"]]
-
-    async def checkpoint(self, messages: int, step: str | None) -> str:
-        async for state in self.graph.aget_state_history(self.config()):
-            if len(state.values.get("messages", [])) == messages and state.next == (
-                (step,) if step else ()
-            ):
-                checkpoint_id: str = state.config["configurable"]["checkpoint_id"]
-                return checkpoint_id
-        message = "there is no such checkpoint"
-        raise AssertionError(message)
-
-
-async def test_a_client_regenerates_from_a_checkpoint(bench: Bench) -> None:
-    thread = Thread(bench)
-    await thread.ask("one")
-    await thread.ask("two")
-    messages = await thread.ask(None, await thread.checkpoint(3, "load_history"))
-    assert messages == ["one", "answer to one", "two", "answer to None"]
-    assert prompt(bench) == ["one", "answer to one", "two"]
-    turns = await bench.bot.turns("t")
-    assert [turn.answer for turn in turns] == ["answer to one", "answer to None"]
-
-
-async def test_a_client_edits_from_a_checkpoint(bench: Bench) -> None:
-    thread = Thread(bench)
-    for question in ("one", "two", "three"):
-        await thread.ask(question)
-    messages = await thread.ask("another two", await thread.checkpoint(2, None))
-    assert messages[2:] == ["another two", "answer to another two"]
-    assert [turn.question for turn in await bench.bot.turns("t")] == ["one", "another two"]
-
-
-async def test_a_thread_that_lost_its_checkpoints_removes_nothing(bench: Bench) -> None:
-    await Thread(bench).ask("one")
-    await Thread(bench).ask("two")
-    assert prompt(bench) == ["one", "answer to one", "two"]
-    assert [turn.question for turn in await bench.bot.turns("t")] == ["one", "two"]
-
-
 async def test_the_same_turn_may_be_replaced_twice(bench: Bench) -> None:
     bot = await converse(bench, "one", "two")
     second = (await bot.turns("s"))[1]
@@ -154,42 +147,3 @@ async def test_the_same_turn_may_be_replaced_twice(bench: Bench) -> None:
         bench.script(CHAT, Said([f"try {number}"]))
         [event async for event in bot.regenerate("s", second.id)]
         assert prompt(bench) == ["one", "answer to one", "two"]
-
-
-async def test_a_stopped_answer_before_the_checkpoint_is_not_replaced(bench: Bench) -> None:
-    thread = Thread(bench)
-    await thread.ask("one")
-    bench.script(CHAT, Said(["half of it"], error=ZeroDivisionError("broke")))
-    with pytest.raises(Exception, match="went wrong"):
-        await thread.graph.ainvoke(
-            {"messages": [HumanMessage("two")]}, thread.config(), context=Context()
-        )
-    head = (await thread.graph.aget_state(thread.config())).config["configurable"]
-    bench.model.script.clear()
-    bench.script(CHAT, Said(["more"]))
-    await thread.graph.aupdate_state(thread.config(), {"messages": []}, as_node="save_turn")
-    head = (await thread.graph.aget_state(thread.config())).config["configurable"]
-    await thread.graph.ainvoke(
-        {"messages": [HumanMessage("go on")]},
-        thread.config(head["checkpoint_id"]),
-        context=Context(),
-    )
-    assert [turn.answer for turn in await bench.bot.turns("t")] == [
-        *("answer to one", "half of it", "more")
-    ]
-    assert "half of it" in prompt(bench)
-
-
-async def test_a_stopped_turn_before_the_checkpoint_stays(bench: Bench) -> None:
-    thread = Thread(bench)
-    bench.script(CHAT, Said(error=ZeroDivisionError("no answer")))
-    with pytest.raises(Exception, match="went wrong"):
-        await thread.graph.ainvoke(
-            {"messages": [HumanMessage("one")]}, thread.config(), context=Context()
-        )
-    bench.model.script.clear()
-    await thread.ask("two")
-    await thread.ask(None, await thread.checkpoint(2, "load_history"))
-    turns = await bench.bot.turns("t")
-    assert [turn.question for turn in turns] == ["one", "two"]
-    assert turns[1].answer == "answer to None"
