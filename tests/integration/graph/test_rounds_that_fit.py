@@ -159,6 +159,8 @@ async def test_a_question_beside_which_no_passage_fits_is_refused(bench: Bench) 
     limit = window(2_000)
     bot = bench.bot_with(window=limit)
     await limit.counter.load()
+    text = "benefits: " + "leave, pay, " * 15
+    bench.knowledge.passages = {HANDBOOK.name: [passage(text)]}
     bench.script(LOOK_UP, Said(["Nothing."]))
     await bot.ask("quantum", session_id="other")
     free = limit.budget - limit.counter.count_messages(bench.model.prompts[-1])
