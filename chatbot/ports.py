@@ -85,8 +85,13 @@ class ChatHistory(Protocol):
 class ImageStore(Protocol):
     """The images of questions and answers. They go with their session, whatever ends it."""
 
-    async def keep_image(self, session: Session, image: Image) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
         """Keep an image with a session. Keeping it again changes nothing.
+
+        `at` is when its turn began, by default just now: if the session was cleared since, the
+        image is not kept.
 
         Raises:
             HistoryError: Neither the store nor its fallback could be written.

@@ -180,6 +180,6 @@ async def _keep(image: Image, turn: LiveTurn, ports: Ports) -> None:
     if ports.images is None:
         return
     try:
-        await ports.images.keep_image(turn.session, image)
+        await ports.images.keep_image(turn.session, image, at=turn.started_at)
     except HistoryError as error:
         turn.degrade("images", f"An image could not be kept: {error.message}")

@@ -43,7 +43,7 @@ class LiveTurn:
         self._limit: asyncio.Timeout | None = None
         self.record: dict[str, Any] = {"degraded": [], "timings": {}}
         self._emit = emit
-        self._started_at = datetime.now(UTC)
+        self.started_at = datetime.now(UTC)
         self._clock = time.perf_counter()
         self._metadata_sent = False
         self._closed = False
@@ -212,7 +212,7 @@ class LiveTurn:
             question=self.question,
             answer=self.answer,
             status=status,
-            started_at=self._started_at,
+            started_at=self.started_at,
             record={**self.record, **self.so_far(), "total_ms": self.elapsed_ms()},
         )
 

@@ -8,16 +8,19 @@ from chatbot.history import rows
 from chatbot.images.image import Image, named
 
 
-def put(
+def put(  # noqa: PLR0913 - bound with `partial`
     connection: sqlite3.Connection,
     session: Session,
     image: Image,
     *,
+    at: datetime,
     now: datetime,
     life: timedelta,
 ) -> None:
-    """Keep an image with its session, which is made if it is new."""
-    rows.open_session(connection, session, now=now, life=life)
+    """Keep an image of that moment with its session, unless that was cleared since."""
+    _, cleared_at = rows.open_session(connection, session, now=now, life=life)
+    if cleared_at is not None and at <= cleared_at:
+        return
     connection.execute(
         "INSERT OR IGNORE INTO images (key, name, user_id, data) VALUES (?, ?, ?, ?)",
         (session.key, image.name, session.user_id, image.data),

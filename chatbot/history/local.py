@@ -189,14 +189,18 @@ class LocalChatHistory:
             )
         )
 
-    async def keep_image(self, session: Session, image: Image) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
         """See `ImageStore.keep_image`."""
+        now = datetime.now(UTC)
         await self.file.write(
             partial(
                 image_rows.put,
                 session=session,
                 image=image,
-                now=datetime.now(UTC),
+                at=at or now,
+                now=now,
                 life=self.life,
             )
         )

@@ -81,11 +81,12 @@ def post_turns(  # noqa: PLR0913 - bound with `partial`
     _post(connection, session, "rename", at=now, title=title)
 
 
-def post_image(
+def post_image(  # noqa: PLR0913 - bound with `partial`
     connection: sqlite3.Connection,
     session: Session,
     image: Image,
     *,
+    at: datetime | None,
     now: datetime,
     life: timedelta,
 ) -> None:
@@ -97,8 +98,8 @@ def post_image(
     if image_rows.size(connection) > IMAGE_BYTES:
         message = "MongoDB has been away for so long that this machine takes no more images."
         raise HistoryError(message)
-    image_rows.put(connection, session, image, now=now, life=life)
-    _post(connection, session, "image", at=now, turn_id=image.name)
+    image_rows.put(connection, session, image, at=at or now, now=now, life=life)
+    _post(connection, session, "image", at=at or now, turn_id=image.name)
 
 
 def post_title(

@@ -16,7 +16,6 @@ from chatbot.errors import ChatbotError, ConfigurationError, HistoryError, Input
 from chatbot.history import image_rows, outbox
 from chatbot.history.entries import Entry, Recent
 from chatbot.history.sqlite import LocalFileError, SqliteFile
-from chatbot.images.image import Image
 from chatbot.ports import SessionStore
 from chatbot.tasks import end
 
@@ -39,16 +38,6 @@ class Primary(SessionStore, Protocol):
 
     async def append(self, session: Session, entries: Sequence[Entry]) -> None:
         """Keep turns that have their places already."""
-        ...
-
-    async def keep_image(
-        self, session: Session, image: Image, *, at: datetime | None = None
-    ) -> None:
-        """Keep an image, of that moment, unless its session was cleared since."""
-        ...
-
-    async def find_image(self, user_id: str, name: str) -> Image | None:
-        """Return an image of one of the user's sessions."""
         ...
 
     async def revive(self, session: Session, *, at: datetime) -> None:

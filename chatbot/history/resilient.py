@@ -188,18 +188,20 @@ class ResilientChatHistory:
         there, _ = await self._replay.send(outbox.of_user(user_id))
         return max(here, there["forget_user"])
 
-    async def keep_image(self, session: Session, image: Image) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
         """See `ImageStore.keep_image`. While the primary is away it waits on this machine."""
         if not self.is_away:
             try:
-                await self._primary.keep_image(session, image)
+                await self._primary.keep_image(session, image, at=at)
             except HistoryError as error:
                 if not error.retryable:
                     raise
                 self._replay.note(error)
             else:
                 return
-        await self._post(partial(outbox.post_image, session=session, image=image))
+        await self._post(partial(outbox.post_image, session=session, image=image, at=at))
 
     async def find_image(self, user_id: str, name: str) -> Image | None:
         """See `ImageStore.find_image`. One that waits here is found as well."""

@@ -313,7 +313,9 @@ async def test_an_answer_has_so_many_images_at_most(bench: Bench, bot: Chatbot) 
 class Full:
     """A store that takes nothing."""
 
-    async def keep_image(self, session: Session, image: Image) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
         message = "The disk is full."
         raise HistoryError(message)
 

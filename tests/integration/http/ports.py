@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -58,7 +59,9 @@ class InMemoryChatHistory:
         self.images.pop(session, None)
         return len(self.turns.pop(session, []))
 
-    async def keep_image(self, session: Session, image: Image) -> None:
+    async def keep_image(
+        self, session: Session, image: Image, *, at: datetime | None = None
+    ) -> None:
         self.images.setdefault(session, {})[image.name] = image
 
     async def find_image(self, user_id: str, name: str) -> Image | None:
