@@ -128,6 +128,7 @@ def _frame(delta: Mapping[str, Any], finish: str | None) -> bytes:
         "created": 1790000000,
         "model": "benchmark",
         "system_fingerprint": None,
+        "usage": {"prompt_tokens": 900, "completion_tokens": 60} if finish else None,
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
     }
     return f"data: {json.dumps(data)}\n\n".encode()

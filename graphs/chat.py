@@ -49,12 +49,12 @@ def build_graph(ports: Ports) -> ChatGraph:
 # turn is not checkpointed, so such a run begins anew: each edge leads back to the start then.
 
 
-def route_after_load_history(state: ChatState) -> Literal["route", "__end__"]:
+async def route_after_load_history(state: ChatState) -> Literal["route", "__end__"]:
     """End at once where a run is executed again whose turn was completed."""
     return "__end__" if state.turn is None or state.turn.finished else "route"
 
 
-def route_after_route(
+async def route_after_route(
     state: ChatState,
 ) -> Literal["load_history", "enhance_query", "answer"]:
     """Go to the knowledge base only where the route says so."""
@@ -63,7 +63,7 @@ def route_after_route(
     return "enhance_query" if state.route.intent == "knowledge_base" else "answer"
 
 
-def route_after_enhance_query(
+async def route_after_enhance_query(
     state: ChatState,
 ) -> Literal["load_history", "respond", "retrieve"]:
     """Look up what the query asks for, or let the one assistant that is asked answer."""
@@ -72,7 +72,7 @@ def route_after_enhance_query(
     return "retrieve" if state.respondent is None else "respond"
 
 
-def route_after_respond(
+async def route_after_respond(
     state: ChatState,
 ) -> Literal["load_history", "retrieve", "save_turn"]:
     """Keep the turn, or ask the others where the assistant had no answer."""
@@ -81,16 +81,16 @@ def route_after_respond(
     return "save_turn" if state.turn.finished else "retrieve"
 
 
-def route_after_retrieve(state: ChatState) -> Literal["load_history", "answer"]:
+async def route_after_retrieve(state: ChatState) -> Literal["load_history", "answer"]:
     """Answer from what was found."""
     return "load_history" if state.turn is None else "answer"
 
 
-def route_after_answer(state: ChatState) -> Literal["load_history", "save_turn"]:
+async def route_after_answer(state: ChatState) -> Literal["load_history", "save_turn"]:
     """Keep the turn."""
     return "load_history" if state.turn is None else "save_turn"
 
 
-def route_after_save_turn(state: ChatState) -> Literal["load_history", "__end__"]:
+async def route_after_save_turn(state: ChatState) -> Literal["load_history", "__end__"]:
     """End the turn."""
     return "load_history" if state.turn is None else "__end__"
