@@ -1,8 +1,10 @@
 """`chatbot ingest`: brings files into the knowledge base and shows how far they are."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -12,6 +14,9 @@ from chatbot.settings import Settings
 from serving.cli.bars import Bars, Step
 from serving.cli.views import open_console
 from serving.cli.words import complain, in_one_line
+
+if TYPE_CHECKING:
+    from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 
 def ingest(
@@ -33,16 +38,21 @@ def ingest(
     files = files_of(paths)
     dataset = _dataset_of(paths) if dataset is None else dataset
     console = open_console()
-    if remote:
-        steps = asyncio.run(_into_ragflow(settings, files, dataset, assistant, console))
-    else:
-        steps = asyncio.run(_into_folder(settings, files, dataset, console))
+    bring = _into_ragflow if remote else _into_folder
+    try:
+        steps = asyncio.run(bring(settings, files, dataset, console))
+    except KeyboardInterrupt:
+        complain("Stopped. The same command goes on from here.")
+        raise
     failed = [step for step in steps if step.state == "failed"]
     for step in failed:
         complain(f"{in_one_line(step.name)}: {in_one_line(step.message)}")
     unchanged = sum(step.state == "unchanged" for step in steps)
     counts = f"{len(steps) - len(failed)} of {len(steps)} files can be searched"
     console.print(f"{counts}, {unchanged} of them unchanged." if unchanged else f"{counts}.")
+    if assistant is not None and len(failed) < len(steps):
+        name = asyncio.run(_make_assistant(settings, assistant, dataset))
+        console.print(f"The assistant {in_one_line(name)} knows them.", markup=False)
     return not failed
 
 
@@ -97,18 +107,32 @@ async def _into_folder(
 
 
 async def _into_ragflow(
-    settings: Settings,
-    files: Mapping[str, Path],
-    dataset: str,
-    assistant: str | None,
-    console: Console,
+    settings: Settings, files: Mapping[str, Path], dataset: str, console: Console
 ) -> Sequence[Step]:
+    from chatbot.knowledge.ragflow.ingest import Ingestion  # noqa: PLC0415 - heavy
+
+    async with _ragflow(settings) as transport:
+        with Bars(console, len(files)) as bars:
+            return await Ingestion(
+                transport=transport, files=files, dataset=dataset, report=bars.show
+            ).run()
+
+
+async def _make_assistant(settings: Settings, name: str, dataset: str) -> str:
+    """Let the assistant of RAGFlow know the dataset, and return how it is called."""
     from chatbot.knowledge.ragflow.creation import (  # noqa: PLC0415 - heavy
         assistant_over,
         dataset_named,
     )
-    from chatbot.knowledge.ragflow.ingest import Ingestion  # noqa: PLC0415
-    from chatbot.knowledge.ragflow.transport import RagflowTransport  # noqa: PLC0415
+
+    async with _ragflow(settings) as transport:
+        dataset_id = await dataset_named(transport, dataset)
+        return (await assistant_over(transport, name, dataset_id)).name
+
+
+@asynccontextmanager
+async def _ragflow(settings: Settings) -> AsyncIterator["RagflowTransport"]:
+    from chatbot.knowledge.ragflow.transport import RagflowTransport  # noqa: PLC0415 - heavy
 
     assert settings.ragflow_base_url is not None  # noqa: S101 - the caller looked
     assert settings.ragflow_api_key is not None  # noqa: S101
@@ -118,15 +142,6 @@ async def _into_ragflow(
         timeout_seconds=settings.knowledge_timeout_seconds,
     )
     try:
-        with Bars(console, len(files)) as bars:
-            steps = await Ingestion(
-                transport=transport, files=files, dataset=dataset, report=bars.show
-            ).run()
-        if assistant is not None and any(step.state != "failed" for step in steps):
-            made = await assistant_over(
-                transport, assistant, await dataset_named(transport, dataset)
-            )
-            console.print(f"The assistant {in_one_line(made.name)} knows them.")
-        return steps
+        yield transport
     finally:
         await transport.close()

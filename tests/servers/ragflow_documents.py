@@ -30,14 +30,14 @@ class Documents:
     def routes(self) -> "list[tuple[str, str, Route]]":
         documents = r"/datasets/(?P<dataset>\w+)/documents"
         return [
-            ("POST", documents, self._upload),
+            ("POST", documents, self.upload),
             ("GET", documents, self.list_documents),
             ("DELETE", documents, self._delete),
             ("GET", documents + r"/(?P<document>\w+)", self._download),
             ("POST", r"/datasets/(?P<dataset>\w+)/chunks", self._parse),
         ]
 
-    async def _upload(self, request: Request, reply: Reply, ids: Mapping[str, str]) -> None:
+    async def upload(self, request: Request, reply: Reply, ids: Mapping[str, str]) -> None:
         if (dataset := await self._dataset(reply, ids)) is None:
             return
         head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()

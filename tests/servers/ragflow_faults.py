@@ -70,6 +70,9 @@ FAULTS: Mapping[str, Fault] = {
     "html 502": replied(PAGE, status=502, content_type="text/html"),
     "html 503": replied(PAGE, status=503, content_type="text/html"),
     "html 404": replied(b"<html>nothing here</html>", status=404, content_type="text/html"),
+    "json 404": enveloped(
+        {"code": 404, "data": None, "message": "Not Found: /v1/api/v1/retrieval"}, status=404
+    ),
     "html login page": replied(b"<html>log in</html>", content_type="text/html"),
     "empty body": replied(b""),
     "bad json": replied(b'{"code": 0, "data"'),

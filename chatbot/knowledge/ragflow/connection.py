@@ -11,6 +11,7 @@ import aiohttp
 from chatbot.knowledge.ragflow.errors import (
     SUCCESS,
     UNAUTHORIZED,
+    RagflowError,
     one_line,
     refused,
     too_late,
@@ -27,6 +28,7 @@ SERVER_ERRORS = range(500, 600)
 REDIRECTS = range(300, 400)
 OK = 200
 FORBIDDEN = 403
+TOO_LARGE = 413
 TOO_MANY = 429
 
 Envelope = Mapping[str, Any]
@@ -98,6 +100,9 @@ class Connection:
             reason = f"its server or a proxy answered with status {status}"
             wait = response.headers.get("Retry-After", "")
             raise unreachable(reason, retry_after=float(wait) if wait.isdecimal() else None)
+        if status == TOO_LARGE:
+            message = "RAGFlow, or a proxy before it, takes nothing that large (status 413)."
+            raise RagflowError("argument", message, detail=message)
         if status in REDIRECTS:
             reason = f"a redirect (status {status}), which would send the key elsewhere"
             raise unusable(reason, transient=False)

@@ -114,6 +114,8 @@ def one_line(text: object) -> str:
 def _kind(code: int, detail: str) -> KnowledgeFailure:
     if code == 102 and _MISSING.search(detail):  # noqa: PLR2004 - the code for nearly everything
         return "not_found"
+    if code == 404 and detail.startswith("Not Found: /"):  # noqa: PLR2004 - no such path
+        return "protocol"
     if code == 102 or (code == 100 and _CALLER.search(detail)):  # noqa: PLR2004 - as above
         return "argument"
     return _KINDS.get(code, "unavailable")

@@ -12,9 +12,11 @@ from chatbot.knowledge.ragflow.creation import dataset_named
 from chatbot.knowledge.ragflow.documents import Documents
 from chatbot.knowledge.ragflow.errors import RagflowError, one_line
 from chatbot.knowledge.ragflow.transport import RagflowTransport
+from chatbot.tasks import end
 
 POLL_SECONDS = 1.0
 UPLOADS_AT_ONCE = 3
+GRACE_SECONDS = 5.0
 NAME_BYTES = 255
 OUTAGE_SECONDS = 60.0
 _RUNNING = "currently being processed"
@@ -111,13 +113,25 @@ class Ingestion:
                 return
             await documents.delete([old.id])
         self._tell(Progress(name=name, state="uploading"))
-        file = await asyncio.to_thread(path.open, "rb")
-        try:
-            uploaded = await documents.upload(name, file)
-        finally:
-            await asyncio.to_thread(file.close)
-        self._ids[name] = uploaded.id
+        self._ids[name] = (await self._upload(documents, name, path)).id
         self._unparsed.append(name)
+
+    async def _upload(self, documents: Documents, name: str, path: Path) -> wire.Document:
+        """Upload the file. One that is under way gets a moment to arrive when all is stopped.
+
+        RAGFlow keeps what it has received, also for whoever has hung up: run again at once, the
+        file would not be in the list yet and go up a second time.
+        """
+        file = await asyncio.to_thread(path.open, "rb")
+        uploading = asyncio.create_task(documents.upload(name, file))
+        try:
+            return await asyncio.shield(uploading)
+        except asyncio.CancelledError:
+            await asyncio.wait({uploading}, timeout=GRACE_SECONDS)
+            raise
+        finally:
+            await end(uploading)
+            file.close()
 
     async def _is_same(self, documents: Documents, old: wire.Document, path: Path) -> bool:
         """Compare the contents, where neither size nor time decides."""
@@ -152,6 +166,7 @@ class Ingestion:
         deadline = time.monotonic() + self.timeout_seconds
         answered = time.monotonic()
         while pending := [name for name in self._ids if not self._progress[name].is_final]:
+            asked = time.monotonic()
             try:
                 found = {document.id: document for document in await documents.all()}
             except RagflowError as error:
@@ -164,7 +179,8 @@ class Ingestion:
             if time.monotonic() > deadline:
                 self._give_up()
             elif not all(self._progress[name].is_final for name in pending):
-                await asyncio.sleep(self.poll_seconds)
+                # a list of very many pages takes long, and is not asked for all the time
+                await asyncio.sleep(max(self.poll_seconds, time.monotonic() - asked))
 
     def _give_up(self) -> None:
         for name in self._ids:

@@ -92,6 +92,11 @@ class RagflowTransport(DescribingRAGFlow):
                 return await self._checked(request, seconds)
         except TimeoutError:
             raise too_late(seconds) from None
+        except RagflowTimeoutError:
+            raise
+        except RagflowError as error:
+            self._note(error)
+            raise
 
     @asynccontextmanager
     async def stream(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from chatbot.errors import InputError
+from chatbot.errors import InputError, KnowledgeBaseError
 from chatbot.settings import Settings
 from serving.cli.ingest import files_of, ingest
 from serving.cli.knowledge import search
@@ -179,6 +179,21 @@ def test_files_reach_ragflow_and_its_assistant(
     assert "leave.md: done" in shown.out
     assert "2 of 2 files can be searched." in shown.out
     assert shown.err == ""
+
+
+def test_an_assistant_that_ragflow_refuses_hides_no_failure(
+    tmp_path: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source / "odd.zzz").write_text("odd", encoding="utf-8")
+    with RagflowServer() as server:
+        server.fail("/chats", "no authorization")
+        with pytest.raises(KnowledgeBaseError, match="no authorization"):
+            ingest(
+                ragflow_settings(tmp_path, server), [source], dataset="New", assistant="Helper"
+            )
+    shown = capsys.readouterr()
+    assert "odd.zzz: This type of file has not been supported yet!" in shown.err
+    assert "2 of 3 files can be searched." in shown.out
 
 
 def test_embedded_knowledge_has_no_assistant_to_name(tmp_path: Path, source: Path) -> None:

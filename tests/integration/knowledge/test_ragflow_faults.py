@@ -35,6 +35,7 @@ async def assistants_of(server: RagflowServer) -> list[Assistant]:
         pytest.param("embedding failed", "unavailable", "code 400", id="embedding failed"),
         pytest.param("html login page", "protocol", "RAGFLOW_BASE_URL", id="login page"),
         pytest.param("html 404", "protocol", "status 404", id="another server"),
+        pytest.param("json 404", "protocol", "RAGFLOW_BASE_URL", id="another path of RAGFlow"),
         pytest.param("empty body", "protocol", "0 bytes", id="empty body"),
         pytest.param("bad json", "protocol", "not its JSON", id="broken JSON"),
         pytest.param("json list", "protocol", "not its JSON", id="a list"),

@@ -14,6 +14,7 @@ from chatbot.knowledge.ragflow.ingest import Ingestion, Progress
 from tests.integration.knowledge.ragflow import opened
 from tests.servers.loopback import Reply, Request
 from tests.servers.ragflow import RagflowServer, Version
+from tests.servers.ragflow_faults import FAULTS, Fault
 from tests.servers.ragflow_knowledge import CREATED, Chat, Dataset, Document
 
 VERSIONS: list[Version] = ["0.22", "0.27"]
@@ -149,6 +150,74 @@ async def test_a_stopped_ingestion_goes_on_without_uploading_twice(
         ended, _ = await ingest(server, files)
         assert set(ended.values()) == {("done", "")}
         assert uploads(server) == 2
+
+
+async def test_an_upload_that_is_under_way_is_not_repeated(files: dict[str, Path]) -> None:
+    with RagflowServer([]) as server:
+        arrived = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        async def slow(request: Request, reply: Reply) -> None:
+            loop.call_soon_threadsafe(arrived.set)
+            await asyncio.sleep(0.3)  # RAGFlow stores the file meanwhile
+            (dataset,) = server.datasets.values()
+            await server.documents.upload(request, reply, {"dataset": dataset.id})
+
+        await ingest(server, {})
+        server.fail(
+            "/documents", lambda request, reply: _only_post(server, request, reply, slow)
+        )
+        running = asyncio.create_task(ingest(server, files))
+        await arrived.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        server.heal()
+        ended, _ = await ingest(server, files)
+        assert set(ended.values()) == {("done", "")}
+        await asyncio.sleep(0.4)
+        (dataset,) = server.datasets.values()
+        assert sorted(document.name for document in dataset.documents) == sorted(files)
+
+
+async def _only_post(
+    server: RagflowServer, request: Request, reply: Reply, fault: Fault
+) -> None:
+    if request.method == "POST":
+        await fault(request, reply)
+    else:
+        (dataset,) = server.datasets.values()
+        await server.documents.list_documents(request, reply, {"dataset": dataset.id})
+
+
+async def test_files_that_are_too_large_are_told_as_such(files: dict[str, Path]) -> None:
+    with RagflowServer([]) as server:
+        await ingest(server, {})
+
+        async def refuse(_: Request, reply: Reply) -> None:
+            await reply.send(b"<html>413</html>", status=413, content_type="text/html")
+
+        server.fail(
+            "/documents", lambda request, reply: _only_post(server, request, reply, refuse)
+        )
+        ended, _ = await ingest(server, files)
+    assert {state for state, _ in ended.values()} == {"failed"}
+    assert all("takes nothing that large" in message for _, message in ended.values())
+
+
+async def test_a_ragflow_that_goes_away_is_not_tried_with_each_file(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"{number}.md").write_text("text", "utf-8")
+    with RagflowServer([]) as server:
+        await ingest(server, {})
+        server.fail("/healthz", "html 502")
+        server.fail(
+            "/documents",
+            lambda request, reply: _only_post(server, request, reply, FAULTS["reset"]),
+        )
+        ended, _ = await ingest(server, named([tmp_path]))
+        assert uploads(server) < 20
+    assert {state for state, _ in ended.values()} == {"failed"}
 
 
 async def test_parsing_that_runs_already_is_waited_for(files: dict[str, Path]) -> None:
