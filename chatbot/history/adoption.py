@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,23 +20,32 @@ _log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, slots=True)
 class Group:
-    """A question and the messages up to the next. The first group may have no question."""
+    """A question and the messages up to the next. The first group may have no question.
 
+    `head` is the question's document where that is adopted already, and its answer is not.
+    """
+
+    head: Document | None = None
     documents: list[Document] = field(default_factory=list)
     question: str | None = None
     answers: list[str] = field(default_factory=list)
+
+    @property
+    def first(self) -> Document:
+        """The first document."""
+        return self.documents[0] if self.head is None else self.head
 
     @property
     def turn(self) -> Turn | None:
         """The turn that the messages are, if there is a question."""
         if self.question is None:
             return None
-        number = self.documents[0]["_id"]
+        number = self.first["_id"]
         return Turn(
             id=str(number),
             question=self.question,
             answer="\n\n".join(self.answers),
-            started_at=number.generation_time if isinstance(number, ObjectId) else EPOCH,
+            started_at=_written_at(self.first),
             status="complete" if self.answers else "stopped",
         )
 
@@ -51,41 +60,86 @@ def foreign_ids(turn_id: str) -> Sequence[ObjectId]:
     return [ObjectId(turn_id)] if ObjectId.is_valid(turn_id) else []
 
 
-def adopted(
-    documents: Sequence[Document], user_id: str, *, last_seq: int, now: datetime
-) -> tuple[list[Entry], list[UpdateOne]]:
-    """Return the turns in these documents, and the writes that make them ours.
+def foreign_entries(documents: Sequence[Document], *, last_seq: int) -> list[Entry]:
+    """Return the turns in these documents, with the places that they will have."""
+    return [
+        Entry(turn=turn, seq=place)
+        for group, place in _placed(_groups(documents), last_seq=last_seq, behind=0)
+        if (turn := group.turn) is not None
+    ]
+
+
+def is_unanswered(document: Document) -> bool:
+    """Tell whether a document is an adopted question that still waits for its answer."""
+    adopted = isinstance(document["_id"], ObjectId) and "text" in document
+    return adopted and (document.get("status"), document.get("answer")) == ("stopped", "")
+
+
+def adopted(  # noqa: PLR0913 - bound with `partial`
+    documents: Sequence[Document],
+    user_id: str,
+    *,
+    head: Document | None,
+    last_seq: int,
+    behind: int,
+    is_more: bool,
+    now: datetime,
+) -> tuple[list[Entry], list[UpdateOne], int]:
+    """Return the turns in these documents, the writes that make them ours, the last place.
 
     Their places are those of their time, which is known to the second: what was written in
-    the second of `last_seq` stands behind it.
+    the second of `last_seq` stands behind it, and all stand behind the place `behind`. Where
+    there are more documents, the last turn may not be whole and waits for them. The answer of
+    the question `head`, which was adopted before, completes it.
     """
-    groups = list(_groups(documents))
-    turns = [group.turn for group in groups]
-    place = 0
+    groups = list(_groups(documents, head))
+    if is_more and len(groups) > 1:
+        groups.pop()
+    place = behind
     entries: list[Entry] = []
     writes: list[UpdateOne] = []
-    for group, turn in zip(groups, turns, strict=True):
-        place = max(_place(turn, last_seq), place + 2)
+    for group, place in _placed(groups, last_seq=last_seq, behind=behind):
+        turn, whose = group.turn, {"user_id": {"$in": [user_id, None]}}
         common = {"user_id": user_id, "kept_at": now, "version": SCHEMA_VERSION}
         common |= {"turn": turn.id, "created_at": turn.started_at} if turn else {"turn": ""}
+        if turn is not None:
+            entries.append(Entry(turn=turn, seq=place))
+            if group.head is not None:
+                where = {"_id": group.head["_id"], "status": "stopped", "answer": ""} | whose
+                writes.append(UpdateOne(where, {"$set": contents(turn)}))
         for document in group.documents:
             own = common | {"seq": Int64(place + 1)}
-            if turn is not None and document is group.documents[0]:
+            if turn is not None and document is group.first:
                 own = common | {"seq": Int64(place)} | contents(turn)
-                entries.append(Entry(turn=turn, seq=place))
-            writes.append(UpdateOne({"_id": document["_id"], "seq": None}, {"$set": own}))
-    return entries, writes
+            where = {"_id": document["_id"], "seq": None} | whose
+            writes.append(UpdateOne(where, {"$set": own}))
+    return entries, writes, place
 
 
-def _place(turn: Turn | None, last_seq: int) -> int:
-    if turn is None:
-        return 0
-    second = even(microseconds(turn.started_at))
+def _placed(
+    groups: Iterable[Group], *, last_seq: int, behind: int
+) -> Iterator[tuple[Group, int]]:
+    place = behind
+    for group in groups:
+        if group.head is not None:
+            yield group, int(group.head["seq"])
+            continue
+        place = max(_place(group.first, last_seq), place + 2)
+        yield group, place
+
+
+def _place(document: Document, last_seq: int) -> int:
+    second = even(microseconds(_written_at(document)))
     return last_seq + 2 if second <= last_seq < second + 1_000_000 else second
 
 
-def _groups(documents: Sequence[Document]) -> Iterator[Group]:
-    group = Group()
+def _written_at(document: Document) -> datetime:
+    number = document["_id"]
+    return number.generation_time if isinstance(number, ObjectId) else EPOCH
+
+
+def _groups(documents: Sequence[Document], head: Document | None = None) -> Iterator[Group]:
+    group = Group() if head is None else Group(head=head, question=str(head["text"]))
     for document in documents:
         message = _message(document)
         if isinstance(message, HumanMessage):

@@ -10,7 +10,6 @@ from chatbot.domain import Session
 from chatbot.errors import HistoryError
 from chatbot.history import session_documents
 from chatbot.history.adoption import is_foreign
-from chatbot.history.connection import deadline
 from chatbot.history.documents import Document
 from chatbot.history.entries import Entry, began_before, microseconds, moment
 from chatbot.history.forgetting import cleared_at, forget
@@ -22,10 +21,10 @@ _log = logging.getLogger(__name__)
 
 async def append(
     store: MongoStore, session: Session, entries: Sequence[Entry], *, placed: bool
-) -> None:
+) -> bool:
     """Keep turns, at the end of the session unless they are placed already.
 
-    Doing it again changes nothing.
+    Doing it again changes nothing. Returns whether there is something to be adopted.
 
     Raises:
         ConfigurationError: The server refuses the user.
@@ -35,7 +34,7 @@ async def append(
     now = moment(microseconds(datetime.now(UTC)) // 1000 * 1000)
     change = session_documents.opened(session, entries, placed=placed, now=now, life=store.life)
     turn_ids = [entry.turn.id for entry in entries]
-    async with deadline():
+    async with store.reached():
         state, documents = await asyncio.gather(
             store.change(session, change), store.named(session, turn_ids, foreign=True)
         )
@@ -57,10 +56,10 @@ async def append(
         writes = await asyncio.to_thread(
             session_writes, store.key(session), session.user_id, entries, documents, now
         )
-        if writes:
-            await store.messages.bulk_write(writes)
+        await store.write(writes)
         await _remove_cleared(store, session, entries)
-    await _tend(store, session, state, foreign=foreign)
+    await _tend(store, session, state)
+    return foreign
 
 
 async def _was_cleared(
@@ -106,19 +105,17 @@ async def _remove_cleared(
         await store.images.delete_many(mine)
 
 
-async def _tend(store: MongoStore, session: Session, state: Document, *, foreign: bool) -> None:
-    """Put off the end of the session's messages, and adopt foreign ones.
+async def _tend(store: MongoStore, session: Session, state: Document) -> None:
+    """Put off the end of the session's messages.
 
     The turns are kept already, so a failure is left to the next one.
     """
     now = datetime.now(UTC)
     try:
-        if foreign:
-            await store.adopt(session)
         if now - state["kept_at"] > store.slack:
             stamp = {"$set": {"kept_at": now}}
             where = {"_id": store.key(session), "user_id": session.user_id}
-            async with deadline():
+            async with store.reached():
                 await store.messages.update_many(store.mine(session), stamp)
                 await store.images.update_many(store.mine(session), stamp)
                 await store.sessions.update_one(where, stamp)

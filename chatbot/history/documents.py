@@ -16,7 +16,7 @@ from chatbot.history.search_words import indexed
 
 Document = dict[str, Any]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # a later one needs a step in `schema`
 
 READ = ("turn", "seq", "text", "answer", "status", "started_at", "record")  # by `read_entries`
 
@@ -43,7 +43,6 @@ def question_document(key: str, user_id: str, entry: Entry, now: datetime) -> Do
         "seq": Int64(entry.seq),
         "created_at": now,
         "kept_at": now,
-        "version": SCHEMA_VERSION,
         **outcome(turn),
     }
 
@@ -52,6 +51,7 @@ def outcome(turn: Turn) -> Document:
     """Return the fields of the question's document that a later save may replace."""
     return {
         "History": _history(HumanMessage(content=turn.question)),
+        "version": SCHEMA_VERSION,
         **contents(turn),
     }
 
@@ -78,14 +78,17 @@ def answer_document(key: str, user_id: str, entry: Entry, now: datetime) -> Docu
         "seq": Int64(entry.seq + 1),
         "created_at": now,
         "kept_at": now,
-        "version": SCHEMA_VERSION,
         **answer_outcome(entry.turn),
     }
 
 
 def answer_outcome(turn: Turn) -> Document:
     """Return the fields of the answer's document that a later save may replace."""
-    return {"History": _history(AIMessage(content=turn.answer)), "status": turn.status}
+    return {
+        "History": _history(AIMessage(content=turn.answer)),
+        "version": SCHEMA_VERSION,
+        "status": turn.status,
+    }
 
 
 def read_entries(documents: Sequence[Document]) -> list[Entry]:

@@ -8,7 +8,7 @@ from bson import Int64, ObjectId
 
 from chatbot.domain import Session
 from chatbot.history import session_documents
-from chatbot.history.connection import TASK_SECONDS, deadline
+from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import SCHEMA_VERSION, Document
 from chatbot.history.entries import even, microseconds, title_of
 from chatbot.history.mongo_store import MongoStore
@@ -26,7 +26,7 @@ async def forget(store: MongoStore, session: Session, *, at: datetime) -> int:
         HistoryError: The server could not be written, so something may be left.
     """
     mine = store.mine(session)
-    async with deadline(TASK_SECONDS):
+    async with store.reached(TASK_SECONDS):
         before = await store.state(session)
         turns = await store.messages.count_documents(mine | _asked(store, before))
         state = await store.change(session, session_documents.cleared(session, at=at))
@@ -51,7 +51,7 @@ async def forget_all(store: MongoStore, user_id: str, *, at: datetime) -> int:
     later = {"$gte": ObjectId.from_datetime(at + timedelta(seconds=1))}
     foreign = {"seq": None, "_id": {"$not": later}}
     said = [{"created_at": {"$lte": at}}, {"seq": {"$lte": even(microseconds(at))}}, foreign]
-    async with deadline(TASK_SECONDS):
+    async with store.reached(TASK_SECONDS):
         await _mark(store, user_id, at)  # first, so that no session begins unseen
         states = await store.sessions.find(titled).to_list()
         known = {state["_id"] for state in states if store.is_live(state)}

@@ -9,10 +9,17 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.errors import OperationFailure
 
 from chatbot.errors import ChatbotError
+from chatbot.history.adopting import Adopter
 from chatbot.history.connection import INDEX_SECONDS, deadline
 from chatbot.history.mongo_store import Collection, MongoStore
 
-BY_PLACE = [("SessionId", ASCENDING), ("seq", ASCENDING), ("_id", ASCENDING)]
+BY_PLACE = [
+    ("SessionId", ASCENDING),
+    ("seq", ASCENDING),
+    ("_id", ASCENDING),
+    ("user_id", ASCENDING),
+]
+OLD_BY_PLACE = "SessionId_1_seq_1__id_1"  # as earlier versions of this program made it
 BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
 IMAGES_BY_USER = [("user_id", ASCENDING), ("name", ASCENDING)]
 BY_WORD = [("user_id", ASCENDING), ("words", ASCENDING), ("seq", DESCENDING)]
@@ -27,8 +34,9 @@ _log = logging.getLogger(__name__)
 class Indexes:
     """The indexes of a store. A turn never waits for them and never fails for them."""
 
-    def __init__(self, store: MongoStore) -> None:
+    def __init__(self, store: MongoStore, adopter: Adopter) -> None:
         self._store = store
+        self._adopter = adopter
         self._task: asyncio.Task[None] | None = None
         self._made = False
         self._next_try = 0.0
@@ -53,6 +61,7 @@ class Indexes:
         store = self._store
         async with deadline(INDEX_SECONDS):
             await store.sessions.create_index(BY_USER)
+            await store.sessions.create_index("version")
             await _expire(store.sessions, "last_active", store.life)
             await _expire(store.messages, "kept_at", store.life + 2 * store.slack)
             await _expire(store.images, "kept_at", store.life + 2 * store.slack)
@@ -73,7 +82,8 @@ class Indexes:
     async def _try(self) -> None:
         try:
             await self.make()
-            await self._store.adopt_all()
+            await self._store.schema.migrate()
+            await self._adopter.adopt_all()
         except ChatbotError as error:
             _log.warning("MongoDB could not be made ready: %s", error.message)
         finally:
@@ -99,5 +109,6 @@ async def _order(messages: Collection) -> None:
     # the older one. Its own holds no order, is made again by it, and so comes to stand behind.
     name = await messages.create_index(BY_PLACE)
     names = list(await messages.index_information())
-    if "SessionId_1" in names and names.index("SessionId_1") < names.index(name):
-        await messages.drop_index("SessionId_1")
+    for old in ("SessionId_1", OLD_BY_PLACE):
+        if old in names and names.index(old) < names.index(name):
+            await messages.drop_index(old)

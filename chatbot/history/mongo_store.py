@@ -1,24 +1,25 @@
 """The collections in MongoDB, and what in them belongs to a session."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, TypeVar
 
+from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
-from pymongo.errors import DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from chatbot.domain import Session
 from chatbot.errors import InputError
-from chatbot.history.adoption import adopted, foreign_ids, is_foreign
-from chatbot.history.connection import TASK_SECONDS, deadline
+from chatbot.history.adoption import foreign_ids, is_foreign
+from chatbot.history.connection import TURN_SECONDS, deadline
 from chatbot.history.documents import READ, Document, question_id
-from chatbot.history.session_documents import opened
+from chatbot.history.entries import EPOCH
+from chatbot.history.schema import Schema
 
 Collection = AsyncCollection[dict[str, Any]]
+DUPLICATE_KEY = 11000
 Written = TypeVar("Written")
 
 
@@ -39,6 +40,7 @@ class MongoStore:
     sessions: Collection
     messages: Collection
     images: Collection
+    schema: Schema
     life: timedelta
     owner: str
 
@@ -62,6 +64,18 @@ class MongoStore:
         user: object = {"$in": [session.user_id, None]} if owned else session.user_id
         return {"SessionId": self.key(session), "user_id": user}
 
+    @asynccontextmanager
+    async def reached(self, seconds: float = TURN_SECONDS) -> AsyncIterator[None]:
+        """Bound the calls in the block, as `deadline` does, once the schema is known as ours.
+
+        Raises:
+            ConfigurationError: The server refuses the user, or has documents of a later kind.
+            HistoryError: The server did not do it.
+        """
+        async with deadline(seconds):
+            await self.schema.check()
+            yield
+
     async def state(self, session: Session) -> Document | None:
         """Return the session's document, expired or not."""
         where = {"_id": self.key(session), "user_id": session.user_id}
@@ -69,7 +83,7 @@ class MongoStore:
 
     def is_live(self, state: Document | None) -> bool:
         """Tell whether there is such a session and it has not expired."""
-        return state is not None and state["last_active"] > self.cutoff
+        return state is not None and state.get("last_active", EPOCH) > self.cutoff
 
     def visible(self, documents: Sequence[Document], state: Document | None) -> list[Document]:
         """Return those of the documents that are shown."""
@@ -111,6 +125,26 @@ class MongoStore:
             raise InputError(message)
         return state
 
+    async def write(self, writes: Sequence[UpdateOne]) -> None:
+        """Write to the messages: what another process inserts meanwhile is found then.
+
+        Raises:
+            DuplicateKeyError: What is there already is somebody else's.
+        """
+
+        async def once() -> None:
+            try:
+                await self.messages.bulk_write(writes, ordered=False)
+            except BulkWriteError as error:
+                codes = {each["code"] for each in error.details["writeErrors"]}
+                if codes != {DUPLICATE_KEY}:
+                    raise
+                message = "a message is there already"
+                raise DuplicateKeyError(message, DUPLICATE_KEY) from None
+
+        if writes:
+            await self.insert_once(once)
+
     @staticmethod
     async def insert_once(write: Callable[[], Coroutine[Any, Any, Written]]) -> Written:
         """Do a write that may insert: when two insert at once, one finds it the second time.
@@ -122,40 +156,3 @@ class MongoStore:
             return await write()
         except DuplicateKeyError:
             return await write()
-
-    async def adopt(self, session: Session) -> None:
-        """Make what LangChain's class wrote in this session ours. Its life begins now.
-
-        Raises:
-            ConfigurationError: The server refuses the user.
-            HistoryError: Not all of it could be written; the next time goes on.
-        """
-        foreign = self.messages.find(self.mine(session) | {"seq": None}).sort("_id")
-        now = datetime.now(UTC)
-        async with deadline(TASK_SECONDS):
-            state, documents = await asyncio.gather(self.state(session), foreign.to_list())
-            last_seq = state["last_seq"] if state else 0
-            adopt = partial(adopted, documents, session.user_id, last_seq=last_seq, now=now)
-            entries, writes = await asyncio.to_thread(adopt)
-            if entries:
-                change = opened(session, entries, placed=True, now=now, life=self.life)
-                await self.change(session, change)
-            if writes:
-                await self.messages.bulk_write(writes)
-
-    async def adopt_all(self) -> None:
-        """Make all ours that LangChain's class wrote, session by session.
-
-        Raises:
-            ConfigurationError: The server refuses the user.
-            HistoryError: Not all of it could be written; the next time goes on.
-        """
-        pipeline: list[Document] = [
-            {"$match": {"seq": None, "user_id": None}},
-            {"$group": {"_id": "$SessionId"}},
-        ]
-        async with deadline(TASK_SECONDS):
-            found = await (await self.messages.aggregate(pipeline)).to_list()
-        for group in found:
-            with suppress(InputError):  # an id of a form that nobody can ask for
-                await self.adopt(Session(session_id=group["_id"], user_id=self.owner))

@@ -10,6 +10,7 @@ from pymongo import DESCENDING, ReadPreference, WriteConcern
 from chatbot.domain import ANONYMOUS, LoadedHistory, Session, Turn, checked_id
 from chatbot.errors import ChatbotError
 from chatbot.history import forgetting
+from chatbot.history.adopting import Adopter
 from chatbot.history.adoption import is_foreign
 from chatbot.history.appending import append
 from chatbot.history.connection import TURN_SECONDS, Client, deadline
@@ -21,8 +22,10 @@ from chatbot.history.entries import (
 )
 from chatbot.history.indexes import Indexes
 from chatbot.history.mongo_store import MongoStore
+from chatbot.history.schema import Schema
 
 QUESTIONS = {"$not": {"$mod": [2, 1]}}  # the places of questions, and documents without one
+ADOPTION_SHARE = 0.4  # of the time there is to load a session
 NEWEST_FIRST = [("seq", DESCENDING), ("_id", DESCENDING)]
 
 _log = logging.getLogger(__name__)
@@ -51,18 +54,22 @@ class MongoTurns:
             read_preference=ReadPreference.PRIMARY,
             write_concern=WriteConcern("majority", j=True),
         )
+        sessions, messages = kept[f"{collection}_sessions"], kept[collection]
         self._store = MongoStore(
-            sessions=kept[f"{collection}_sessions"],
-            messages=kept[collection],
+            sessions=sessions,
+            messages=messages,
             images=kept[f"{collection}_images"],
+            schema=Schema(sessions, messages),
             life=timedelta(days=ttl_days),
             owner=owner,
         )
-        self._indexes = Indexes(self._store)
+        self._adopter = Adopter(self._store)
+        self._indexes = Indexes(self._store, self._adopter)
 
     async def close(self) -> None:
         """End what goes on in the background."""
         await self._indexes.close()
+        await self._adopter.close()
 
     async def ping(self) -> None:
         """Return when the server has answered.
@@ -78,7 +85,7 @@ class MongoTurns:
         """See `ChatHistory.check`."""
         try:
             async with deadline():
-                await self._store.sessions.find_one({"_id": ""}, {"_id": 1})
+                await Schema(self._store.sessions, self._store.messages).check()
         except ChatbotError as error:
             return error.message
         return ""
@@ -97,22 +104,30 @@ class MongoTurns:
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not be read.
         """
-        state, documents = await self._newest(session, limit, seconds)
+        store = self._store
+        async with store.reached(seconds):
+            state, documents = await self._newest(session, limit)
+            waiting: Sequence[Entry] = ()
+            if any(map(is_foreign, documents)):
+                if not await self._adopter.is_done(session, seconds=seconds * ADOPTION_SHARE):
+                    waiting = await self._adopter.newest(session, state, limit=limit)
+                state, documents = await self._newest(session, limit)
         self._indexes.want()
-        if any(is_foreign(document) for document in documents):
-            await self._store.adopt(session)
-            state, documents = await self._newest(session, limit, seconds)
-        entries = read_entries(self._store.visible(documents, state)[::-1])
+        entries = read_entries(store.visible(documents, state)[::-1])
+        if waiting:
+            known = {entry.turn.id for entry in entries}
+            entries += [entry for entry in waiting if entry.turn.id not in known]
+            entries.sort(key=lambda entry: entry.seq)
         return Recent(
             entries=tuple(entries[-limit:] if limit else ()),
-            last_seq=int(state["last_seq"]) if state else 0,
-            title=state["title"] if state else "",
+            last_seq=int((state or {}).get("last_seq", 0)),
+            title=(state or {}).get("title", ""),
         )
 
     async def find(self, session: Session, turn_id: str) -> Turn | None:
         """See `ChatHistory.find`."""
         checked_id(turn_id, "turn id")
-        async with deadline():
+        async with self._store.reached():
             state, documents = await asyncio.gather(
                 self._store.state(session), self._store.named(session, [turn_id])
             )
@@ -142,16 +157,16 @@ class MongoTurns:
         return await forgetting.forget(self._store, session, at=at)
 
     async def _newest(
-        self, session: Session, limit: int, seconds: float
+        self, session: Session, limit: int
     ) -> tuple[Document | None, list[Document]]:
         asked = self._store.mine(session) | {"seq": QUESTIONS}
         newest = self._store.messages.find(asked, READ)
         newest = newest.sort(NEWEST_FIRST).limit(max(limit, 1))
-        async with deadline(seconds):
-            return await asyncio.gather(self._store.state(session), newest.to_list())
+        return await asyncio.gather(self._store.state(session), newest.to_list())
 
     async def _append(
         self, session: Session, entries: Sequence[Entry], *, placed: bool
     ) -> None:
-        await append(self._store, session, entries, placed=placed)
+        if await append(self._store, session, entries, placed=placed):
+            self._adopter.begin(session)
         self._indexes.want()

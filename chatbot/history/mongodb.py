@@ -8,7 +8,7 @@ from pymongo import DESCENDING
 
 from chatbot.domain import Match, Session, SessionSummary, Turn, checked_id
 from chatbot.history import forgetting, session_documents
-from chatbot.history.connection import TASK_SECONDS, deadline
+from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import READ, Document, read_entries
 from chatbot.history.entries import (
     Entry,
@@ -62,12 +62,14 @@ class MongoChatHistory(MongoImages):
             .sort("seq", DESCENDING)
             .limit(limit + SPARE)
         )
-        async with deadline(TASK_SECONDS):
+        async with store.reached(TASK_SECONDS):
             documents = await newest.to_list()
             keys = list({document["SessionId"] for document in documents})
             states = {
                 state["_id"]: state
-                async for state in store.sessions.find({"_id": {"$in": keys}})
+                async for state in store.sessions.find(
+                    {"_id": {"$in": keys}, "user_id": user_id}
+                )
             }
         matches = []
         for document in documents:
@@ -82,7 +84,7 @@ class MongoChatHistory(MongoImages):
         title = checked_title(title)
         store = self._store
         where = session_documents.listed(session.user_id, since=store.cutoff)
-        async with deadline():
+        async with store.reached():
             result = await store.sessions.update_one(
                 where | {"_id": store.key(session)}, {"$set": {"title": title}}
             )
@@ -92,7 +94,7 @@ class MongoChatHistory(MongoImages):
         """See `SessionStore.restore`."""
         title, at = checked_title(title), datetime.now(UTC)
         await self.revive(session, at=at)
-        async with deadline():
+        async with self._store.reached():
             state = await self._store.state(session)
         last_seq = int(state["last_seq"]) if state else 0
         entries = []
@@ -110,7 +112,7 @@ class MongoChatHistory(MongoImages):
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not be written.
         """
-        async with deadline():
+        async with self._store.reached():
             await self._store.change(session, session_documents.revived(session, at=at))
 
     async def forget_user(self, user_id: str) -> int:
@@ -127,7 +129,7 @@ class MongoChatHistory(MongoImages):
             return ()
         store = self._store
         newest = store.sessions.find(where).sort([("last_active", DESCENDING), ("_id", 1)])
-        async with deadline(TASK_SECONDS):
+        async with store.reached(TASK_SECONDS):
             states = await newest.limit(limit).to_list()
             turns: dict[str, int] = {}
             if states:

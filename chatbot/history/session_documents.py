@@ -19,6 +19,7 @@ from chatbot.history.entries import (
 )
 
 AT_ONCE = timedelta(seconds=5)
+EARLIEST = {"$min": ["$version", SCHEMA_VERSION]}  # of the session's messages; see `Schema`
 
 
 def opened(
@@ -61,7 +62,7 @@ def opened(
         "kept_at": {"$cond": [is_new, now, "$kept_at"]},
         "last_active": {"$max": ["$last_active", now]},
         "last_seq": {"$max": [next_place, Int64(top)]},
-        "version": SCHEMA_VERSION,
+        "version": EARLIEST,
     }
     is_dropped = {"$or": [gone, {"$and": ran}]}
     changed = {"$mergeObjects": ["$$ROOT", change]}
@@ -90,7 +91,7 @@ def cleared_before(at: datetime) -> list[Document]:
         "created_at": {"$ifNull": ["$created_at", at]},
         "last_active": {"$max": ["$last_active", at]},
         "kept_at": {"$ifNull": ["$kept_at", at]},
-        "version": SCHEMA_VERSION,
+        "version": EARLIEST,
     }
     return [{"$set": change}]
 
@@ -113,7 +114,7 @@ def revived(session: Session, *, at: datetime) -> list[Document]:
         "cleared_at": {"$cond": [later, "$cleared_at", "$$REMOVE"]},
         "last_seq": {"$max": ["$last_seq", Int64(even(microseconds(at)))]},
         "last_active": {"$ifNull": ["$last_active", at]},
-        "version": SCHEMA_VERSION,
+        "version": EARLIEST,
     }
     return [{"$set": change}]
 
@@ -127,7 +128,11 @@ def listed(user_id: str, *, since: datetime, before: datetime | None = None) -> 
 def counting(states: Iterable[Mapping[str, Any]]) -> list[Document]:
     """Return the aggregation that counts the turns of these sessions, from an index alone."""
     shown = [
-        {"SessionId": state["_id"], "seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}
+        {
+            "SessionId": state["_id"],
+            "user_id": state["user_id"],
+            "seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]},
+        }
         for state in states
     ]
     return [

@@ -79,7 +79,8 @@ def _replacements(key: str, user_id: str, entry: Entry, now: datetime) -> list[U
 
 
 def _insert(number: str, document: dict[str, object]) -> UpdateOne:
-    return UpdateOne({"_id": number}, {"$setOnInsert": document}, upsert=True)
+    where = {"_id": number, "user_id": document["user_id"]}
+    return UpdateOne(where, {"$setOnInsert": document}, upsert=True)
 
 
 def _same(new: Turn, old: Turn) -> bool:

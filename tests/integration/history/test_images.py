@@ -10,7 +10,6 @@ import pytest
 from chatbot.domain import Session
 from chatbot.errors import HistoryError
 from chatbot.history.connection import open_client
-from chatbot.history.indexes import Indexes
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.images.image import Image, image_of
@@ -125,7 +124,7 @@ async def test_images_of_an_expired_session_are_removed(tmp_path: Path) -> None:
 
 async def test_mongodb_removes_images_with_their_session(mongod: Mongod) -> None:
     async with mongo_history(mongod, DATABASE, collection="expiring") as history:
-        await Indexes(history._store).make()  # noqa: SLF001 - what the server is told
+        await history._indexes.make()  # noqa: SLF001 - what the server is told
         indexes = await history._store.images.index_information()  # noqa: SLF001
         assert indexes["kept_at_1"]["expireAfterSeconds"] == 32 * 24 * 3600
         await history.keep_image(ALICE, ONE)
@@ -146,16 +145,17 @@ async def aged(history: MongoChatHistory, *, days: int) -> None:
     await store.sessions.update_many({}, {"$set": {"kept_at": then, "last_active": then}})
 
 
-async def test_an_image_of_before_a_clear_elsewhere_does_not_come_back(mongod: Mongod) -> None:
-    async with mongo_history(mongod, DATABASE) as history:
-        before = datetime.now(UTC)
-        await history.save(ALICE, turn("1", started_at=before))
-        await history.clear(ALICE)
-        await history.keep_image(ALICE, ONE, at=before)
-        assert await history.find_image("alice", ONE.name) is None
-        await history.forget_user("bob")
-        await history.keep_image(BOB, ONE, at=before)
-        assert await history.find_image("bob", ONE.name) is None
+async def test_an_image_of_a_turn_that_was_running_is_not_kept_behind_a_clear(
+    history: SessionStore,
+) -> None:
+    before = datetime.now(UTC)
+    await history.save(ALICE, turn("1", started_at=before))
+    await history.clear(ALICE)
+    await history.keep_image(ALICE, ONE, at=before)
+    assert await found(history, ONE) is None
+    await history.forget_user("bob")
+    await history.keep_image(BOB, ONE, at=before)
+    assert await found(history, ONE, "bob") is None
 
 
 async def test_images_of_an_outage_reach_mongodb_and_leave_the_machine(tmp_path: Path) -> None:

@@ -130,6 +130,25 @@ async def test_both_may_go_on_in_turns(mongod: Mongod, client: Client, theirs: T
     ]
 
 
+async def test_an_answer_that_they_write_after_its_question_was_read_completes_it(
+    mongod: Mongod, theirs: Theirs
+) -> None:
+    written = theirs()
+    async with mongo_history(mongod, DATABASE) as history:
+        for number in range(2):
+            written.add_message(HumanMessage(f"q{number}"))
+            turns = await history.turns(SESSION)
+            assert (turns[-1].question, turns[-1].status) == (f"q{number}", "stopped")
+            written.add_message(AIMessage(f"a{number}"))
+        turns = await history.turns(SESSION)
+        assert [(t.question, t.answer, t.status) for t in turns] == [
+            ("q0", "a0", "complete"),
+            ("q1", "a1", "complete"),
+        ]
+        assert len(await history.search("anonymous", "a1", limit=9)) == 1
+    assert texts(theirs()) == ["human: q0", "ai: a0", "human: q1", "ai: a1"]
+
+
 async def test_a_stopped_turn_is_completed_also_before_what_they_wrote_is_adopted(
     mongod: Mongod, client: Client
 ) -> None:
