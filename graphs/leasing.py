@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 RENEW_SECONDS = 1.0
 STOP_SECONDS = 2.0
-IDLE_SECONDS = 10.0
+IDLE_RENEWALS = 10  # not seconds: where the event loop is behind, so are the renewals
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 
 
@@ -99,10 +99,14 @@ class Lease:
         """Renew until the turn ends; keep it if its run was cancelled between two steps."""
         loop = asyncio.get_running_loop()
         renewed_at = loop.time()
-        while self._turn.idle_seconds() < IDLE_SECONDS:
+        idle, seen = 0, None
+        while idle < IDLE_RENEWALS:
             await pause(self._stopping, RENEW_SECONDS)
             if self._stopping.is_set():
                 return
+            last = self._turn.last_step
+            idle = idle + 1 if last is not None and last == seen else 0
+            seen = last
             try:
                 if loop.time() - renewed_at > LEASE_SECONDS:
                     await self._check_whether_kept()

@@ -48,7 +48,8 @@ class LiveTurn:
         self._metadata_sent = False
         self._closed = False
         self._half_character = ""
-        self._steps = 0
+        self._running = 0
+        self._ended = 0
         self.let_go: Callable[[], Coroutine[Any, Any, None]] = _nothing
         self.so_far: Callable[[], Mapping[str, Any]] = dict
         self.prefetch: Prefetch | None = None
@@ -56,7 +57,6 @@ class LiveTurn:
         self.earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = {}
         self.permitted: frozenset[str] | None = None
         self.out_of_sight: Sequence[Turn] = ()
-        self._last_step = time.monotonic()
 
     def note(self, **facts: object) -> None:
         """Add to the audit record, plain JSON only."""
@@ -80,12 +80,12 @@ class LiveTurn:
     def timed(self, step: str) -> Iterator[None]:
         """Note how long a step took, also when it fails."""
         start = time.perf_counter()
-        self._steps += 1
+        self._running += 1
         try:
             yield
         finally:
-            self._steps -= 1
-            self._last_step = time.monotonic()
+            self._running -= 1
+            self._ended += 1
             self.record["timings"][step] = round((time.perf_counter() - start) * 1000, 1)
 
     async def before_deadline(self, work: Awaitable[Update]) -> Update:
@@ -116,9 +116,10 @@ class LiveTurn:
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(self._deadline)
 
-    def idle_seconds(self) -> float:
-        """Return for how long no step of the turn has been running."""
-        return 0.0 if self._steps else time.monotonic() - self._last_step
+    @property
+    def last_step(self) -> int | None:
+        """How many steps have ended, or nothing while one is running."""
+        return None if self._running else self._ended
 
     def send(self, kind: EventType, data: object) -> None:
         """Emit one event, the metadata first where it is still owed."""
