@@ -147,7 +147,7 @@ class Rotation:
                 state="cooling"
                 if turn.rests_until > now
                 else ("ready" if turn.error is None else "probing"),
-                seconds=max(0.0, turn.rests_until - now),
+                seconds=round(max(0.0, turn.rests_until - now), 1),
                 error=turn.error,
                 calls=turn.calls,
                 failures=turn.failures,
