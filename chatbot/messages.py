@@ -20,7 +20,7 @@ ROUTER_TOKENS = 30_000  # that the longest texts in a prompt of the router may h
 FIXED_TOKENS = 1_000  # of that prompt without them
 DESCRIPTION_CHARACTERS = 500  # of an assistant
 HISTORY_CHARACTERS = 24_000
-_TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question)\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*/?\s*(?:passages?|question|documents)\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,10 +63,13 @@ class MessagePipeline:
         """Return what the model sees when it makes a follow-up stand alone."""
         return [SystemMessage(self.prompts.render("rewrite_question")), *self._shortened()]
 
-    def for_answer(self, query: str, passages: Sequence[Passage]) -> list[BaseMessage]:
+    def for_answer(
+        self, query: str, passages: Sequence[Passage], nearest: Sequence[str] = ()
+    ) -> list[BaseMessage]:
         """Return what the model sees when it answers from passages, numbered from 1.
 
-        Without passages the model is told that nothing was found. The passages stand in the
+        Without passages the model is told that nothing was found, and the names of the
+        documents that come nearest. The passages stand in the
         last message, as data between tags that their own text cannot close; the same message
         carries them in `additional_kwargs`, for a model that quotes instead of writing.
         """
@@ -78,11 +81,15 @@ class MessagePipeline:
             task = f"<passages>\n{body}\n</passages>"
         else:
             task = self.prompts.render("nothing_found")
+            if nearest:
+                documents = "\n".join(f"- {_inert(_line(name))}" for name in nearest)
+                task += f"\n\n{self.prompts.render('nearest_documents', documents=documents)}"
         extra: dict[str, Any] = {
             "question": query,
             "passages": [
                 {"number": number, **asdict(found)} for number, found in enumerate(passages, 1)
             ],
+            "nearest": [] if passages else list(nearest),
             "outcome": "found" if passages else "empty",
         }
         content = f"{task}\n\n<question>\n{_inert(asked)}\n</question>"

@@ -15,6 +15,7 @@ SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
 HOLES: Mapping[str, frozenset[str]] = {
     "answer": frozenset({"instructions", "language", "today"}),
     "chat": frozenset({"instructions", "language", "assistants", "today"}),
+    "nearest_documents": frozenset({"documents"}),
     "nothing_found": frozenset(),
     "notice_forbidden.en": frozenset(),
     "notice_forbidden.zh": frozenset(),

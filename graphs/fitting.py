@@ -27,13 +27,15 @@ class Exchange:
 class Task:
     """What is to be answered: from passages to a query, or, without one, in conversation.
 
-    `exchanges` are what tools have given so far, `corrections` what was wrong with a reply.
+    `nearest` names documents to look into where there are no passages. `exchanges` are what
+    tools have given so far, `corrections` what was wrong with a reply.
     """
 
     pipeline: MessagePipeline
     assistants: Sequence[Assistant] = ()
     query: str | None = None
     passages: Sequence[Passage] = ()
+    nearest: Sequence[str] = ()
     exchanges: Sequence[Exchange] = ()
     corrections: Sequence[BaseMessage] = ()
 
@@ -42,7 +44,7 @@ class Task:
         if self.query is None:
             asked = self.pipeline.for_chat(self.assistants)
         else:
-            asked = self.pipeline.for_answer(self.query, self.passages)
+            asked = self.pipeline.for_answer(self.query, self.passages, self.nearest)
         for exchange in self.exchanges:
             asked += tool_messages(exchange.used, exchange.said)
         return [*asked, *self.corrections]

@@ -159,7 +159,7 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
         passages_found=len(result.passages),
         prefetch=turn.record.get("prefetch", "none"),
     )
-    return {"passages": result.passages, "outcome": outcome}
+    return {"passages": result.passages, "nearest": result.nearest, "outcome": outcome}
 
 
 async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
@@ -183,6 +183,7 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
             assistants=state.assistants,
             query=state.query if looked_up else None,
             passages=state.passages,
+            nearest=state.nearest,
         )
         message = await stream_answer(turn, ports, _request(turn, task, runtime, ports))
     turn.finished = True

@@ -1,7 +1,7 @@
 """Searches the knowledge base for one turn, and tells nothing from not reachable."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from chatbot.queries import differ_much
 from graphs.turn import LiveTurn
 
 ASKED_AT_ONCE = 5
+NEAREST = 3  # documents that are named where nothing was found
 
 
 class Searcher(Protocol):
@@ -29,9 +30,13 @@ class Searcher(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
-    """What was found, who was asked, and whether the search itself worked."""
+    """What was found, who was asked, and whether the search itself worked.
+
+    `nearest` names the documents that come closest where nothing was found.
+    """
 
     passages: Sequence[Passage] = ()
+    nearest: Sequence[str] = ()
     asked: Sequence[Assistant] = ()
     outcome: Outcome = "empty"
 
@@ -65,7 +70,8 @@ async def search(
     # Nobody can tell that there is nothing while a part was not asked.
     outcome = second.outcome if second.passages else result.outcome
     asked = [*first, *second.asked]
-    return SearchResult(passages=second.passages, asked=asked, outcome=outcome)
+    nearest = _first([*result.nearest, *second.nearest])
+    return SearchResult(passages=second.passages, nearest=nearest, asked=asked, outcome=outcome)
 
 
 async def _ask(
@@ -91,7 +97,9 @@ async def _ask(
     for name, reason in found.failures.items():
         turn.degrade("knowledge", f"{name}: {reason}")
     outcome: Outcome = "found" if found.passages else "empty"
-    return SearchResult(passages=found.passages, asked=assistants, outcome=outcome)
+    return SearchResult(
+        passages=found.passages, nearest=found.nearest, asked=assistants, outcome=outcome
+    )
 
 
 async def _search_all(
@@ -107,4 +115,12 @@ async def _search_all(
     if len(found) == 1:
         return found[0]
     failures = {name: reason for each in found for name, reason in each.failures.items()}
-    return Findings(passages=fuse((each.passages for each in found), limit), failures=failures)
+    return Findings(
+        passages=fuse((each.passages for each in found), limit),
+        failures=failures,
+        nearest=_first(name for each in found for name in each.nearest),
+    )
+
+
+def _first(names: Iterable[str]) -> Sequence[str]:
+    return list(dict.fromkeys(names))[:NEAREST]

@@ -42,6 +42,7 @@ class ChatState:
     respondent: Annotated[Assistant | None, UntrackedValue] = None
     query: Annotated[str, UntrackedValue] = ""
     passages: Annotated[Sequence[Passage], UntrackedValue] = ()
+    nearest: Annotated[Sequence[str], UntrackedValue] = ()
     outcome: Annotated[Outcome, UntrackedValue] = "empty"
 
 
@@ -57,6 +58,7 @@ class ChatUpdate(TypedDict, total=False):
     respondent: Annotated[Assistant | None, UntrackedValue]
     query: Annotated[str, UntrackedValue]
     passages: Annotated[Sequence[Passage], UntrackedValue]
+    nearest: Annotated[Sequence[str], UntrackedValue]
     outcome: Annotated[Outcome, UntrackedValue]
 
 

@@ -68,7 +68,8 @@ class InMemoryKnowledgeBase:
             for one in self.passages.get(name, ())
             if any(word in one.text for word in query.split())
         ]
-        return Findings(passages=found[:limit], failures=failures)
+        nearest = () if found else [f"{name}.md" for name in names]
+        return Findings(passages=found[:limit], failures=failures, nearest=nearest)
 
     async def document(
         self, document_id: str, *, assistants: Sequence[Assistant]

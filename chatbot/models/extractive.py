@@ -23,6 +23,7 @@ from chatbot.errors import KnowledgeBaseError
 from chatbot.models.extractive_phrases import PHRASES
 from chatbot.models.extractive_quoting import quotations
 from chatbot.models.extractive_routing import Dialogue
+from chatbot.models.extractive_wording import asks, names_subject
 from chatbot.ports import KnowledgeBase
 from chatbot.text import language
 
@@ -179,10 +180,23 @@ class ExtractiveChatModel(BaseChatModel):
         elif outcome in {"unavailable", "forbidden"}:
             yield phrases.unavailable if outcome == "unavailable" else phrases.forbidden
         elif outcome == "empty" or passages:
-            yield phrases.empty
+            yield phrases.nothing(extra.get("nearest") or ())
+        elif asks(question) and names_subject(
+            question
+        ):  # it was not looked up because nothing is about it
+            yield phrases.nothing(await self._nearest(question))
+            yield f"\n\n{phrases.chat(await self._subjects())}"
         else:
             yield phrases.chat(await self._subjects())
         yield f"\n\n{phrases.hint}"
+
+    async def _nearest(self, question: str) -> Sequence[str]:
+        try:
+            every = await self.knowledge_base.assistants()
+            found = await self.knowledge_base.search(question, assistants=every, limit=1)
+        except KnowledgeBaseError:
+            return ()
+        return found.nearest
 
     async def _subjects(self) -> list[str]:
         try:

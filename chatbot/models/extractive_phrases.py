@@ -12,6 +12,7 @@ class Phrases:
 
     lead: str
     empty: str
+    nearest: str
     unavailable: str
     forbidden: str
     ability: str
@@ -20,17 +21,23 @@ class Phrases:
     end: str
     hint: str
 
+    def nothing(self, nearest: Sequence[str]) -> str:
+        """Return that nothing was found, naming the documents that come nearest."""
+        return self.empty + self._listed(self.nearest, nearest)
+
     def chat(self, subjects: Sequence[str]) -> str:
         """Return what it can do, naming the subjects that it can be asked about."""
-        if not subjects:
-            return self.ability
-        return f"{self.ability}{self.subjects}{self.separator.join(subjects)}{self.end}"
+        return self.ability + self._listed(self.subjects, subjects)
+
+    def _listed(self, lead: str, names: Sequence[str]) -> str:
+        return f"{lead}{self.separator.join(names)}{self.end}" if names else ""
 
 
 PHRASES: Mapping[Language, Phrases] = {
     "en": Phrases(
         lead="The knowledge base says:",
         empty="The knowledge base was searched, but nothing about this was found in it.",
+        nearest=" The documents that come closest: ",
         unavailable="The knowledge base could not be reached, so I could not look this up.",
         forbidden="I am not allowed to look this up in the knowledge base.",
         ability="Without a language model I can only quote what the knowledge base says.",
@@ -46,6 +53,7 @@ PHRASES: Mapping[Language, Phrases] = {
     "zh": Phrases(
         lead="知识库中的相关内容：",
         empty="已经查询知识库，但没有找到与此相关的内容。",
+        nearest="最接近的文档：",
         unavailable="暂时无法连接知识库，所以没能查询这个问题。",
         forbidden="没有权限在知识库中查询这个问题。",
         ability="没有语言模型时，我只能引用知识库里的原文。",

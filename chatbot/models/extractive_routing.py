@@ -9,6 +9,7 @@ from operator import mul
 
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
+from chatbot.models.extractive_wording import addresses, asks, refers
 from chatbot.ports import KnowledgeBase
 from chatbot.relevance import Analysis, analysis, features
 from chatbot.terms import Term, coverage, terms
@@ -17,12 +18,11 @@ from chatbot.text import language
 TURNS = 4  # how far back a follow-up may go
 LOOKED_AT = 6  # passages of each search
 
-# Fitted by `benchmarks/routing.py --fit`, which also measures how well they hold elsewhere.
-FIRST_IS_KNOWLEDGE = 0.41  # the relevance from which a first question is looked up
-KNOWLEDGE = 0.5
+KNOWLEDGE = 0.5  # the probability from which a question is looked up
 UNSURE = 0.4  # a relevance below it does not tell that the question stands alone
-CLEARLY_MORE = 0.15
-_KNOWLEDGE = (6.3, 1.9, 2.5, 1.3, -2.0)
+# Fitted by `benchmarks/routing.py --fit`, which also measures how well they hold elsewhere.
+_FIRST = (6.7, 2.3, -2.7, -4.1)
+_LATER = (6.0, 1.3, 1.5, 1.7, 3.2, 1.3, -3.7, -4.3)
 
 _REMEMBERED = 1024
 _SUBJECT_WEIGHT = 0.5  # of a word that can name a subject
@@ -47,7 +47,8 @@ class Signals:
     `alone` is the best relevance for the question by itself. `covered_alone` and
     `covered_joined` are the best shares of the question in one passage, the latter in passages
     about the earlier subject; `evidence` grows with the weight of the words that it covers.
-    `gain` is what the question adds to the relevance of the subject.
+    `gain` is what the question adds to the relevance of the subject. `asks`, `refers` and
+    `addresses` tell of its wording. Without a context there is no `joined` and no `gain`.
     """
 
     alone: float
@@ -55,24 +56,30 @@ class Signals:
     covered_joined: float
     evidence: float
     gain: float
+    asks: bool
+    refers: bool
+    addresses: bool
 
-    def values(self) -> tuple[float, ...]:
-        """Return what `knowledge` is computed from."""
-        return self.alone, self.covered_joined, self.evidence, self.gain, 1.0
+    def values(self, *, first: bool) -> tuple[float, ...]:
+        """Return what `knowledge` is computed from, for a first question or a later one."""
+        if first:
+            return self.alone, self.asks, self.addresses, 1.0
+        shares = (self.alone, self.covered_joined, self.evidence, self.gain)
+        return (*shares, self.asks, self.refers, self.addresses, 1.0)
 
-    @property
-    def knowledge(self) -> float:
-        """The probability that a question after others needs the knowledge base."""
-        total = sum(map(mul, _KNOWLEDGE, self.values()))
+    def knowledge(self, *, first: bool) -> float:
+        """Return the probability that the question needs the knowledge base."""
+        weights = _FIRST if first else _LATER
+        total = sum(map(mul, weights, self.values(first=first)))
         return 1 / (1 + math.exp(-total))
 
     @property
     def follow_up(self) -> bool:
         """Whether the question is better asked together with the earlier subject.
 
-        It is unless passages elsewhere have clearly more of its words.
+        It is if it points back, or unless passages elsewhere have more of its words.
         """
-        return self.alone < UNSURE or self.covered_joined >= self.covered_alone - CLEARLY_MORE
+        return self.refers or self.alone < UNSURE or self.covered_joined >= self.covered_alone
 
 
 class Dialogue:
@@ -176,10 +183,7 @@ async def _look(searches: _Searches, context: str, question: str) -> _Look:
 
 async def _decide(searches: _Searches, context: str, question: str) -> Decision:
     look = await _look(searches, context, question)
-    if context:
-        knowledge = look.signals.knowledge >= KNOWLEDGE
-    else:
-        knowledge = look.signals.alone >= FIRST_IS_KNOWLEDGE
+    knowledge = look.signals.knowledge(first=not context) >= KNOWLEDGE
     if knowledge and context and look.signals.follow_up:
         return Decision(knowledge=True, question=look.whole, assistants=_names(look.joined))
     names = _names(look.alone) if knowledge else ()
@@ -204,6 +208,9 @@ def _signals(
         covered_joined=covered,
         evidence=1 - math.exp(-covered * sum(term.weight for term in asked)),
         gain=best - max((features(about, each).relevance for each in found), default=0.0),
+        asks=asks(question),
+        refers=refers(question),
+        addresses=addresses(question),
     )
 
 

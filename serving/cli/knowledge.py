@@ -46,6 +46,9 @@ def search(
         return
     if not found.passages:
         complain("Nothing in the knowledge base is about that.")
+        if found.nearest:
+            names = ", ".join(in_one_line(name) for name in found.nearest)
+            complain(f"The documents that come closest: {names}.")
     console = open_console()
     for passage in found.passages:
         parts = (passage.assistant, passage.document, passage.location)

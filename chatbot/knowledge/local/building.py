@@ -62,8 +62,7 @@ class Builder:
     def add(self, document: Document, title: str, pieces: Sequence[Piece]) -> str:
         """Add a new or changed document and return why it has no passages, or ""."""
         start = len(self._entries)
-        stem = document.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        self._entries.extend(self._entry(stem, piece) for piece in pieces)
+        self._entries.extend(self._entry(document.stem, piece) for piece in pieces)
         problem = "" if pieces else "it holds no text below its headings"
         return self._place(document, start, title=title, problem=problem)
 

@@ -35,6 +35,11 @@ class Document:
     stop: int = 0
 
     @property
+    def stem(self) -> str:
+        """The name of the file alone, without what tells its kind."""
+        return self.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+    @property
     def assistant(self) -> str:
         """The id of the assistant it belongs to."""
         return File(self.name, self.size, self.modified).assistant

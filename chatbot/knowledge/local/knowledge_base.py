@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from chatbot.domain import Assistant, Findings, Passage, SourceFile
+from chatbot.domain import Assistant, Findings, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.addresses import address_of
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.local.indexing import Report
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
-from chatbot.knowledge.local.search import best_passages, similar_passages
+from chatbot.knowledge.local.search import by_meaning, by_words
 from chatbot.knowledge.local.similarity import Similarity
 from chatbot.knowledge.local.storage import Storage
 
@@ -73,32 +73,35 @@ class LocalKnowledgeBase:
         if assistants and len(failures) == len(assistants):
             raise KnowledgeBaseError("not_found", " ".join(failures.values()))
         chosen = {each.id for each in assistants if each.id in present}
-        passages = await self._find(snapshot, query, chosen, limit)
+        found = await self._find(snapshot, query, chosen, limit)
         if self._similarity is not None and self._similarity.problem:
             failures[EMBEDDINGS] = self._similarity.problem
+        passages = found.passages
         if self._documents_url:
             passages = tuple(
                 replace(each, url=address_of(each, self._documents_url)) for each in passages
             )
-        return Findings(passages=passages, failures=failures)
+        return replace(found, passages=passages, failures=failures)
 
     async def _find(
         self, snapshot: Snapshot, query: str, chosen: Collection[str], limit: int
-    ) -> Sequence[Passage]:
+    ) -> Findings:
         """Return what the words find, and what the embeddings find, as one ranking."""
         similarity = self._similarity
         if similarity is None or not query.strip() or not chosen:
-            return await asyncio.to_thread(best_passages, snapshot, query, chosen, limit)
-        by_words, similarities = await asyncio.gather(
-            asyncio.to_thread(best_passages, snapshot, query, chosen, FUSED),
+            return await asyncio.to_thread(by_words, snapshot, query, chosen, limit)
+        words, similarities = await asyncio.gather(
+            asyncio.to_thread(by_words, snapshot, query, chosen, FUSED),
             similarity.of(snapshot.index, query),
         )
         if similarities is None:
-            return by_words[:limit]
-        by_meaning = await asyncio.to_thread(
-            similar_passages, snapshot, similarities, chosen, FUSED, similarity.threshold
+            return replace(words, passages=words.passages[:limit])
+        meaning = await asyncio.to_thread(
+            by_meaning, snapshot, similarities, chosen, FUSED, similarity.threshold
         )
-        return fuse((by_words, by_meaning), limit)
+        passages = fuse((words.passages, meaning.passages), limit)
+        nearest = () if passages else meaning.nearest or words.nearest
+        return Findings(passages=passages, nearest=nearest)
 
     async def document(
         self, document_id: str, *, assistants: Sequence[Assistant]
@@ -178,7 +181,7 @@ class LocalKnowledgeBase:
             if self._snapshot is None:
                 # Dictionaries and the index come into memory: the first search is not slower.
                 everyone = {each.id for each in snapshot.assistants}
-                best_passages(snapshot, "预热 warm up", everyone, 1)
+                by_words(snapshot, "预热 warm up", everyone, 1)
             self._snapshot = snapshot
         except KnowledgeBaseError:
             self._snapshot = None  # what the folder held before is not there any more

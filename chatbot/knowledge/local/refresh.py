@@ -127,7 +127,7 @@ def _assistants(
     titles: dict[str, list[str]] = {}
     for document in index.documents:
         if document.stop > document.start:
-            title = document.title or document.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+            title = document.title or document.stem
             titles.setdefault(document.assistant, []).append(title)
     profiles: dict[str, tuple[str, str]] = {}
     for file in listing.profiles:

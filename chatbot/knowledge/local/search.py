@@ -1,12 +1,12 @@
 """Finds the passages that are about a question: by BM25, then by how they match it."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from chatbot.domain import Passage
+from chatbot.domain import Findings
 from chatbot.knowledge.local.matrix import Scores
 from chatbot.knowledge.local.refresh import Snapshot
 from chatbot.relevance import Features, features
@@ -15,9 +15,11 @@ from chatbot.text import language
 
 CANDIDATES = 30  # how many of the best by BM25 are looked at
 THRESHOLD = 0.14  # a passage of less relevance is not about the question
+NEAREST = 3  # documents that are named where nothing was found
 
 _PART = 0.5  # how much a part of a word counts for BM25
 _RANK = 5.0  # what being first by BM25 adds to a passage's order
+_NEAR = 0.2  # the evidence from which a document is near
 _LANGUAGE = 2.0  # what being in the question's language adds
 
 
@@ -30,40 +32,52 @@ class Candidate:
     features: Features
 
 
-def best_passages(
+def by_words(
     snapshot: Snapshot, query: str, assistants: Collection[str], limit: int
-) -> tuple[Passage, ...]:
-    """Return at most `limit` passages of the assistants with these ids, the best first."""
-    found = sorted(
-        (
-            each
-            for each in candidates(snapshot, query, assistants)
-            if each.features.relevance >= THRESHOLD
-        ),
-        key=lambda each: (-each.order, each.number),
+) -> Findings:
+    """Return at most `limit` passages of the assistants with these ids, the best first.
+
+    Where there is none, the documents are named that share the most telling words.
+    """
+    every = sorted(
+        candidates(snapshot, query, assistants), key=lambda each: (-each.order, each.number)
     )
-    return tuple(
+    found = [each for each in every if each.features.relevance >= THRESHOLD]
+    passages = tuple(
         snapshot.passage(each.number, each.features.relevance) for each in found[:limit]
     )
+    near = [each.number for each in every if each.features.evidence >= _NEAR]
+    return Findings(passages=passages, nearest=() if passages else titles(snapshot, near))
 
 
-def similar_passages(
+def titles(snapshot: Snapshot, passages: Iterable[int]) -> tuple[str, ...]:
+    """Return the titles of the first documents that these passages stand in."""
+    found = (snapshot.document(number) for number in passages)
+    return tuple(dict.fromkeys(each.title or each.stem for each in found))[:NEAREST]
+
+
+def by_meaning(
     snapshot: Snapshot,
     similarities: Scores,
     assistants: Collection[str],
     limit: int,
     threshold: float,
-) -> tuple[Passage, ...]:
-    """Return at most `limit` passages of the assistants that are at least so similar."""
+) -> Findings:
+    """Return at most `limit` passages of the assistants that are at least so similar.
+
+    Where there is none, the documents are named that come closest.
+    """
     scores = np.where(snapshot.belongs_to(assistants), similarities, -1.0)
     count = min(limit, len(scores))
     best = np.argpartition(-scores, count - 1)[:count] if count else ()
-    found = sorted((-float(scores[each]), int(each)) for each in best)
-    return tuple(
+    order = sorted((-float(scores[each]), int(each)) for each in best)
+    passages = tuple(
         snapshot.passage(number, min(1.0, -score))
-        for score, number in found
+        for score, number in order
         if -score >= threshold
     )
+    near = [number for score, number in order if score < 0]
+    return Findings(passages=passages, nearest=() if passages else titles(snapshot, near))
 
 
 def candidates(

@@ -165,7 +165,9 @@ async def test_a_failing_knowledge_base_gives_an_honest_answer(
 async def test_nothing_found_is_told_to_the_model(bench: Bench) -> None:
     bench.script(LOOK_UP, Said(["I found nothing [1]."]))
     answer = await bench.bot.ask("quantum gravity")
-    assert "nothing about it was found" in bench.model.asked(1)
+    told = bench.model.asked(1)
+    assert "nothing about it was found" in told
+    assert "<documents>\n- handbook.md\n- 瓦尔登湖.md\n</documents>" in told
     assert answer.text == "I found nothing."
 
 

@@ -97,6 +97,26 @@ async def test_nothing_about_the_query_is_an_empty_result(
     assert await find(sample, query) == []
 
 
+@pytest.mark.parametrize(
+    ("query", "nearest"),
+    [
+        pytest.param("Which photons does the office emit?", "Remote work", id="English"),
+        pytest.param("区块链和比特币", "信息安全", id="Chinese"),
+        pytest.param("photosynthesis in cyanobacteria", None, id="no word in common"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+async def test_where_nothing_is_found_the_nearest_documents_are_named(
+    sample: LocalKnowledgeBase, query: str, nearest: str | None
+) -> None:
+    available = await sample.assistants()
+    found = await sample.search(query, assistants=available, limit=6)
+
+    assert found.passages == ()
+    assert found.nearest[:1] == (() if nearest is None else (nearest,))
+    assert len(found.nearest) <= 3
+
+
 async def test_passages_in_the_language_of_the_question_come_first(
     sample: LocalKnowledgeBase,
 ) -> None:

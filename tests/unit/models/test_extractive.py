@@ -313,6 +313,18 @@ PASSAGES = [
         pytest.param("油价多少", {"outcome": "empty"}, "没有找到", id="empty, Chinese"),
         pytest.param(
             "What does oil cost?",
+            {"outcome": "empty", "nearest": ["Prices", "Pumps"]},
+            "found in it. The documents that come closest: Prices, Pumps.",
+            id="nearest, English",
+        ),
+        pytest.param(
+            "油价多少",
+            {"outcome": "empty", "nearest": ["价目表"]},
+            "没有找到与此相关的内容。最接近的文档：价目表。",
+            id="nearest, Chinese",
+        ),
+        pytest.param(
+            "What does oil cost?",
             {"outcome": "unavailable"},
             "could not be reached",
             id="unavailable, English",
@@ -329,6 +341,12 @@ PASSAGES = [
         pytest.param("油价多少", {"outcome": "forbidden"}, "没有权限", id="forbidden, Chinese"),
         pytest.param("Hello", {}, "You can ask me about: ", id="chat, English"),
         pytest.param("你好", {}, "可以问我这些方面的问题：", id="chat, Chinese"),
+        pytest.param(
+            "What is the capital of France?", {}, "nothing about this was", id="asked in vain"
+        ),
+        pytest.param(
+            "区块链是什么？", {}, "没有找到与此相关的内容", id="asked in vain, Chinese"
+        ),
     ],
 )
 async def test_answers(
