@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.retrieval_cases import CORPORA, Case, dialogues, knowledge_bases
+from benchmarks.retrieval_cases import CORPORA, Case, dialogues, knowledge_bases, paraphrases
 from chatbot.domain import Passage
 from chatbot.knowledge.local import LocalKnowledgeBase
 from chatbot.knowledge.local.matrix import Matrix
@@ -48,14 +48,13 @@ async def _queries(corpus: str, knowledge_base: LocalKnowledgeBase) -> list[tupl
     """Return the questions of a corpus, follow-ups as the extractive model makes them whole."""
     model = Dialogue(knowledge_base)
     found = []
-    for cases in dialogues():
-        for case in cases:
-            if case.corpus != corpus or case.kind == "chat":
-                continue
-            query = case.question
-            if case.kind == "follow":
-                query = await model.joined(case.context, case.question)
-            found.append((case, query))
+    for case in chain(*dialogues(), paraphrases()):
+        if case.corpus != corpus or case.kind == "chat":
+            continue
+        query = case.question
+        if case.kind == "follow":
+            query = await model.joined(case.context, case.question)
+        found.append((case, query))
     return found
 
 

@@ -54,6 +54,21 @@ def dialogues() -> list[list[Case]]:
     return found
 
 
+def paraphrases() -> list[Case]:
+    """Return questions in other words than the documents have.
+
+    Their style is `paraphrase`, or `paraphrase, held back` for those that nobody looked at
+    while the search was made better.
+    """
+    found = json.loads((HERE / "data" / "paraphrases.json").read_text("utf-8"))
+    styles = {"open": "paraphrase", "held": "paraphrase, held back"}
+    return [
+        Case(kind="new", context="", style=styles[part], **each)
+        for part, every in found.items()
+        for each in every
+    ]
+
+
 def small_talk() -> list[str]:
     """Return what people say that is not for a knowledge base, Chinese and English in turn."""
     said = json.loads((HERE / "data" / "small_talk.json").read_text("utf-8"))

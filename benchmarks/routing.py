@@ -20,12 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.retrieval_cases import CORPORA, dialogues, knowledge_bases, small_talk
-from chatbot.models.extractive_routing import (
-    FIRST_IS_KNOWLEDGE,
-    KNOWLEDGE,
-    Signals,
-    signals_of,
-)
+from chatbot.models.extractive_routing import KNOWLEDGE, Signals, signals_of
 from chatbot.text import language
 
 Vector = NDArray[np.float64]
@@ -117,33 +112,26 @@ def fit(
     return weights
 
 
-def fitted(known: Sequence[Example]) -> tuple[Vector, float]:
-    """Return the weights for later questions, and the threshold of a first question."""
-    later = [each for each in known if each.context]
-    weights = fit(
-        [np.array(each.signals.values()) for each in later],
-        [each.kind != "chat" for each in later],
-        [SHARES[each.kind] * (1.0 if each.half < 0 else 0.5) for each in later],
+def fitted(known: Sequence[Example]) -> tuple[Vector, Vector]:
+    """Return the weights for a first question, and those for later ones."""
+    return _fitted(known, first=True), _fitted(known, first=False)
+
+
+def _fitted(known: Sequence[Example], *, first: bool) -> Vector:
+    found = [each for each in known if bool(each.context) != first]
+    return fit(
+        [np.array(each.signals.values(first=first), dtype=float) for each in found],
+        [each.kind != "chat" for each in found],
+        [SHARES[each.kind] * (1.0 if each.half < 0 else 0.5) for each in found],
     )
-    return weights, _best_threshold([each for each in known if not each.context])
 
 
-def _best_threshold(first: Sequence[Example]) -> float:
-    alone = np.array([each.signals.alone for each in first])
-    chat = np.array([each.kind == "chat" for each in first])
-
-    def balanced(threshold: float) -> float:
-        return float(np.mean(alone[~chat] >= threshold) + np.mean(alone[chat] < threshold))
-
-    return max((float(each) for each in np.linspace(0.1, 0.9, 81)), key=balanced)
-
-
-def routed(example: Example, weights: Sequence[float] | Vector, first: float) -> bool:
+def routed(example: Example, first: Vector, later: Vector) -> bool:
     """Return whether the knowledge base is asked."""
-    if not example.context:
-        return example.signals.alone >= first
+    is_first = not example.context
     limit = float(np.log(KNOWLEDGE / (1 - KNOWLEDGE)))
-    return float(np.dot(example.signals.values(), weights)) >= limit
+    values = example.signals.values(first=is_first)
+    return float(np.dot(values, first if is_first else later)) >= limit
 
 
 def held_out(every: Sequence[Example]) -> Mapping[str, list[tuple[bool, bool]]]:
@@ -163,10 +151,7 @@ def shipped(every: Sequence[Example]) -> Mapping[str, list[tuple[bool, bool]]]:
     """Route each question as the extractive model does."""
     answers: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for example in every:
-        if example.context:
-            asked = example.signals.knowledge >= KNOWLEDGE
-        else:
-            asked = example.signals.alone >= FIRST_IS_KNOWLEDGE
+        asked = example.signals.knowledge(first=not example.context) >= KNOWLEDGE
         _note(answers, example, asked=asked)
     return answers
 
@@ -207,8 +192,8 @@ async def main() -> None:
     """Print the figures, or the weights."""
     every = await examples()
     if "--fit" in sys.argv:
-        weights, first = fitted(every)
-        Console().print("later", np.round(weights, 1).tolist(), "first", round(first, 2))
+        for name, weights in zip(("first", "later"), fitted(every), strict=True):
+            Console().print(name, np.round(weights, 1).tolist())
         return
     _print({"as shipped": shipped(every), "held out": held_out(every)})
 
