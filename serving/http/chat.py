@@ -22,7 +22,15 @@ TIMEZONE = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z][A-Za-z0-9_+-]*){0,3}$"
 
 STREAMED: dict[str, Any] = {
     "description": 'Server-sent events with an id, each `data: {"type", "data"}`.',
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "content": {
+        "text/event-stream": {
+            "schema": {
+                "type": "object",
+                "properties": {"id": {"type": "string"}, "data": {"type": "string"}},
+                "required": ["id", "data"],
+            }
+        }
+    },
 }
 
 OnDisconnect = Literal["stop", "continue"]

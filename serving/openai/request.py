@@ -115,7 +115,7 @@ def asked(request: CompletionRequest) -> Asked:
     Raises:
         InputError: It asks for something that the bot does not do.
     """
-    if request.tools or request.functions or request.tool_choice not in {None, "none", "auto"}:
+    if request.tools or request.functions or request.tool_choice not in (None, "none", "auto"):
         message = "Tools are not taken: the bot has its own. Leave tools and tool_choice out."
         raise InputError(message)
     if request.n not in {None, 1}:

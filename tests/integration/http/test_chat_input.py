@@ -5,7 +5,6 @@ import pytest
 from serving.http.limits import BODY_BYTES
 from tests.integration.http.service import Service
 
-
 WITH_IMAGES = 28 * BODY_BYTES  # what the images of a question may take, and it
 
 

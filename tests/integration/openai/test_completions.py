@@ -172,6 +172,11 @@ def test_parameters_reach_the_model(client: openai.OpenAI, running: Workers) -> 
         pytest.param(
             {"tools": [{"type": "function", "function": {"name": "f"}}]}, "Tools", id="tools"
         ),
+        pytest.param(
+            {"tool_choice": {"type": "function", "function": {"name": "f"}}},
+            "Tools",
+            id="a tool by name",
+        ),
         pytest.param({"tool_choice": "required"}, "Tools", id="a choice of tools"),
         pytest.param({"n": 2}, "n must be 1", id="two answers"),
         pytest.param({"messages": []}, "messages", id="no messages"),
