@@ -65,7 +65,7 @@ async def open_ports(
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
         toolbox, servers = Toolbox(), None
-        if choice is not None:  # the extractive model calls none
+        if choice is not None and any(endpoint.tools for endpoint in choice.endpoints):
             toolbox = Toolbox(tools=tools).adding(*_tools(settings))
             servers = await _tool_servers(settings, stack, toolbox)
         background = Background()
@@ -108,8 +108,11 @@ def _limits(settings: Settings) -> Limits:
 
 
 def _answer_seconds(settings: Settings) -> float:
-    """Return how long RAGFlow's assistants may take: a part of the turn is left for ours."""
-    return max(settings.turn_timeout_seconds / 2, settings.knowledge_timeout_seconds)
+    """Return how long RAGFlow's assistants may take.
+
+    A turn has time for a second try, with others, and for the answer that is made of it.
+    """
+    return max(settings.turn_timeout_seconds / 3, settings.knowledge_timeout_seconds)
 
 
 async def _history(
