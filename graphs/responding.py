@@ -118,6 +118,7 @@ class _Response:
             passages=[asdict(passage) for passage in self.passages],
             model=assistant.name,
             finish_reason="stop",
+            usage={"input_tokens": None, "output_tokens": None, "estimated": False},
         )
 
 

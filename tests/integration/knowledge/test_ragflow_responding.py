@@ -24,6 +24,11 @@ from tests.servers.ragflow_knowledge import Chat, sample
 QUESTION = "How long does the warranty of the X200 pump last?"
 BEST = "The warranty of the X200 pump lasts 24 months from the date of purchase."
 PUMP = Said(call=Call("knowledge_base", '{"assistants": ["X200 manual"]}'))
+SHAPES = (
+    *("deltas", "cumulative", "thinking", "think tags", "plain frame", "table", "bytewise"),
+    *("marked at last", "final text", "reference as dict", "raw reference", "noise"),
+    "json answer",
+)
 UNKNOWN = Said(call=Call("knowledge_base", '{"assistants": []}'))
 OURS = Said(["From the others [1]."])
 
@@ -37,7 +42,11 @@ def only_pump(**settings: Any) -> Sequence[Chat]:
 
 @asynccontextmanager
 async def opened(
-    server: RagflowServer, *script: Said, silence_seconds: float = 5, turn_seconds: float = 10
+    server: RagflowServer,
+    *script: Said,
+    silence_seconds: float = 5,
+    turn_seconds: float = 10,
+    responds: bool = True,
 ) -> AsyncIterator[Chatbot]:
     transport = RagflowTransport(
         server.url, server.key, timeout_seconds=2, retry_seconds=(0.01,), recheck_seconds=0.05
@@ -51,7 +60,7 @@ async def opened(
                 Ports(
                     history=history,
                     knowledge=answers,
-                    respondent=answers,
+                    respondent=answers if responds else None,
                     model=ScriptedChatModel(script=list(script)),
                     limits=Limits(prefetch=0, turn_seconds=turn_seconds),
                 )
@@ -140,6 +149,25 @@ async def test_the_answer_goes_straight_through(
     assert types.index("metadata") < types.index("content")
 
 
+@pytest.mark.parametrize("version", ["0.22", "0.27"])
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_an_answer_as_the_source_is_given_to_our_model(
+    version: Version, shape: str
+) -> None:
+    with RagflowServer(version=version) as server:
+        server.completions.shape = shape
+        async with opened(server, PUMP, OURS, responds=False) as bot:
+            events = await events_of(bot)
+            prompt = model_of(bot).prompts[-1]
+    assert said(events) == "From the others [1]."
+    assert last(events, "citations")[0]["document"] == "X200 manual"
+    assert BEST in prompt[-1].text.replace(" .", ".")
+    assert "ID:0" not in prompt[-1].text
+    assert "##0" not in prompt[-1].text
+    assert BEST not in prompt[0].text
+    assert PROMPT not in repr(prompt) + repr(events)
+
+
 async def test_an_answer_without_references_has_no_markers() -> None:
     with RagflowServer() as server:
         server.completions.shape = "no final frame"
@@ -170,10 +198,11 @@ async def test_markers_are_checked_however_they_are_written() -> None:
         pytest.param("stalls", "no answer within", id="silence"),
     ],
 )
-async def test_an_error_is_no_answer(shape: str, reason: str) -> None:
+@pytest.mark.parametrize("responds", [True, False], ids=["as it is", "as the source"])
+async def test_an_error_is_no_answer(shape: str, reason: str, responds: bool) -> None:
     with RagflowServer(only_pump()) as server:
         server.completions.shape = shape
-        async with opened(server, PUMP, silence_seconds=0.2) as bot:
+        async with opened(server, PUMP, silence_seconds=0.2, responds=responds) as bot:
             events = await events_of(bot)
     end = last(events, "end")
     assert "cannot be reached" in end["full_answer"]
@@ -181,6 +210,16 @@ async def test_an_error_is_no_answer(shape: str, reason: str) -> None:
     assert (degraded["part"], reason in degraded["reason"]) == ("knowledge", True)
     assert "ERROR**" not in repr(events)
     assert last(events, "citations") is None
+
+
+@pytest.mark.parametrize("shape", ["error after text", "error in text", "cut", "reset"])
+async def test_half_an_answer_is_no_source(shape: str) -> None:
+    with RagflowServer(only_pump()) as server:
+        server.completions.shape = shape
+        async with opened(server, PUMP, responds=False) as bot:
+            events = await events_of(bot)
+    assert "cannot be reached" in last(events, "end")["full_answer"]
+    assert "warranty" not in said(events)
 
 
 @pytest.mark.parametrize("failure", ["error text", "silent"])
@@ -219,10 +258,12 @@ async def test_an_answer_that_breaks_is_an_error(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["empty twice", "silent", "nothing"])
-async def test_nothing_found_is_said_in_our_words(shape: str) -> None:
+@pytest.mark.parametrize("responds", [True, False], ids=["as it is", "as the source"])
+async def test_nothing_found_is_said_in_our_words(shape: str, responds: bool) -> None:
     with RagflowServer(only_pump(empty_response=NOTHING)) as server:
         server.completions.shape = shape
-        async with opened(server, UNKNOWN, Said(["Nothing was found."])) as bot:
+        script = (UNKNOWN, Said(["Nothing was found."]))
+        async with opened(server, *script, responds=responds) as bot:
             events = await events_of(bot, "Quantum chess?")
             (system, *_, asked) = model_of(bot).prompts[-1]
     assert last(events, "end")["full_answer"] == "Nothing was found."
