@@ -86,6 +86,7 @@ class MessagePipeline:
                 task += f"\n\n{self.prompts.render('nearest_documents', documents=documents)}"
         extra: dict[str, Any] = {
             "question": query,
+            "asked": self.question,
             "passages": [
                 {"number": number, **asdict(found)} for number, found in enumerate(passages, 1)
             ],

@@ -21,7 +21,7 @@ from pydantic import ConfigDict, PrivateAttr, SkipValidation
 
 from chatbot.errors import KnowledgeBaseError
 from chatbot.models.extractive_phrases import PHRASES
-from chatbot.models.extractive_quoting import quotations
+from chatbot.models.extractive_quoting import is_clear, quotations
 from chatbot.models.extractive_routing import Dialogue
 from chatbot.models.extractive_wording import asks, names_subject
 from chatbot.ports import KnowledgeBase
@@ -174,7 +174,9 @@ class ExtractiveChatModel(BaseChatModel):
         passages = extra.get("passages") or ()
         pieces = await asyncio.to_thread(quotations, question, passages) if passages else []
         if pieces:
-            yield phrases.lead
+            asked = str(extra.get("asked") or question)
+            clear = await asyncio.to_thread(is_clear, question, asked, passages)
+            yield phrases.lead if clear else phrases.unsure
             for piece in pieces:
                 yield f"\n\n- {piece.text} [{piece.number}]"
         elif outcome in {"unavailable", "forbidden"}:

@@ -11,6 +11,7 @@ class Phrases:
     """The sentences of one language."""
 
     lead: str
+    unsure: str
     empty: str
     nearest: str
     unavailable: str
@@ -36,6 +37,7 @@ class Phrases:
 PHRASES: Mapping[Language, Phrases] = {
     "en": Phrases(
         lead="The knowledge base says:",
+        unsure="The knowledge base has no clear answer to this. What comes closest:",
         empty="The knowledge base was searched, but nothing about this was found in it.",
         nearest=" The documents that come closest: ",
         unavailable="The knowledge base could not be reached, so I could not look this up.",
@@ -52,6 +54,7 @@ PHRASES: Mapping[Language, Phrases] = {
     ),
     "zh": Phrases(
         lead="知识库中的相关内容：",
+        unsure="知识库中没有明确的答案，最接近的内容是：",
         empty="已经查询知识库，但没有找到与此相关的内容。",
         nearest="最接近的文档：",
         unavailable="暂时无法连接知识库，所以没能查询这个问题。",

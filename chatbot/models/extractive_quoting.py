@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from chatbot.models.extractive_wording import names, names_subject
 from chatbot.relevance import Analysis, analysis, features
 from chatbot.terms import Term, coverage, terms
 from chatbot.text import language, sentences, tokens
@@ -19,8 +20,16 @@ MOST_PASSAGES = 30
 _HEADING = 0.6  # what a match in the heading counts, beside one in the sentence itself
 _WHOLE = 0.15  # what a match counts, however common the words are in the passages
 _OTHER_LANGUAGE = 0.5
+_CLEAR = 0.3  # the relevance from which a passage is clearly about a question
+_OWN = 0.3  # the share of a follow-up's own words that a passage about it has
+_AMOUNT = 1.6  # what a number counts where an amount is asked for
 _WORTH = 0.55  # the share of the best sentence's worth that the others must have
 
+_ASKS_AMOUNT = re.compile(
+    r"\bhow (?:much|many|long|often|old|far|big|large|deep|high)\b|\b(?:most|maximum|limit)\b"
+    r"|多[少久长大深高远]|几|最[多高长低少]|上限",
+    re.IGNORECASE,
+)
 _ROW = re.compile(r"^\s*\|(.*)\|\s*$")
 _RULE = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$")
 _MARKUP = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•·]\s+|\d{1,3}[.)、]\s+)+")
@@ -54,6 +63,10 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
     candidates = list(_candidates(language(question), passages[:MOST_PASSAGES]))
     scale = _Scale.of(terms(question), candidates)
     worth = {each.place: scale.worth(each) for each in candidates}
+    if _ASKS_AMOUNT.search(question):
+        for each in candidates:
+            if re.search(r"\d", each.quotation.text):
+                worth[each.place] *= _AMOUNT
     best = max(worth.values(), default=0.0)
     chosen: list[_Candidate] = []
     said: frozenset[str] = frozenset()
@@ -64,10 +77,45 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
         if not repeats:
             chosen.append(each)
             said |= each.tokens
+    chosen += _unsaid(scale.terms, candidates, worth, said)
     order = list(dict.fromkeys(each.place[0] for each in chosen))
     chosen += _missing_steps(candidates, chosen)
     chosen.sort(key=lambda each: (order.index(each.place[0]), each.place))
     return [each.quotation for each in chosen]
+
+
+def is_clear(question: str, asked: str, passages: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a passage is clearly about the question.
+
+    A question that was made whole has the words of an earlier subject, which say nothing about
+    what was `asked`: where that has words of its own, some must occur as well.
+    """
+    whole, own = terms(question), terms(asked)
+    taken = [_analysis(passage) for passage in passages[:MOST_PASSAGES]]
+    best = max((features(whole, each).relevance for each in taken), default=0.0)
+    if best < _CLEAR or question == asked or not names_subject(asked):
+        return best >= _CLEAR
+    return max(coverage(own, each.everything) for each in taken) >= _OWN
+
+
+def _analysis(passage: Mapping[str, Any]) -> Analysis:
+    text = str(passage.get("text") or "")[:LONGEST_PASSAGE]
+    return analysis(text, str(passage.get("location") or ""))
+
+
+def _unsaid(
+    asked: Sequence[Term],
+    candidates: Sequence[_Candidate],
+    worth: Mapping[tuple[int, int], float],
+    said: frozenset[str],
+) -> list[_Candidate]:
+    """Return the best sentence with a telling word of the question that none has so far."""
+    missing = [term for term in asked if names(term) and not term.presence(said)]
+    able = [
+        each for each in candidates if any(term.presence(each.tokens) >= 1 for term in missing)
+    ]
+    best = max(able, key=lambda each: worth[each.place], default=None)
+    return [] if best is None else [best]
 
 
 def _missing_steps(
@@ -84,7 +132,7 @@ def _missing_steps(
 def _candidates(wanted: str, passages: Sequence[Mapping[str, Any]]) -> Iterator[_Candidate]:
     for at, passage in enumerate(passages):
         text = str(passage.get("text") or "")[:LONGEST_PASSAGE]
-        taken = analysis(text, str(passage.get("location") or ""))
+        taken = _analysis(passage)
         foreign = language(text) != wanted
         for place, (line, step) in enumerate(_quotable(text)):
             yield _Candidate(

@@ -2,11 +2,12 @@
 
 import re
 
-from chatbot.terms import terms
+from chatbot.terms import Term, terms
 from chatbot.text import language
 
 _SUBJECT = 0.5  # the weight of a word that can name what a question is about
 
+_INTERROGATIVES = frozenset({"what", "who", "whom", "whose", "when", "where", "why", "how"})
 _ASKS = re.compile(
     r"[?？]\s*$|[吗呢]\W*$"
     r"|什么|怎么|怎样|如何|多少|多[久长大深高远]|几|哪|谁|何时|为什么|为何|是否|能不能|可不可以|有没有"
@@ -21,7 +22,7 @@ _REFERS_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _REFERS_CHINESE = re.compile(
-    r"[它她他此]|这|那(?!么?多)|其(?!他|实|中|余)|该(?!怎|如|不)|呢\W*$|同样|一样"
+    r"[它她此]|(?<!其)他|这|那(?!么?多)|其(?!他|实|中|余)|该(?!怎|如|不)|呢\W*$|同样|一样"
     r"|^\W*(?:还有|还|如果|要是|万一|再|也|又|另外|除此)"
 )
 _ADDRESSES = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您](?!们)", re.IGNORECASE)
@@ -34,7 +35,12 @@ def asks(text: str) -> bool:
 
 def names_subject(text: str) -> bool:
     """Return whether the text has a word that can name what it is about."""
-    return any(term.weight >= _SUBJECT for term in terms(text))
+    return any(names(term) for term in terms(text))
+
+
+def names(term: Term) -> bool:
+    """Return whether a word says what a text is about, rather than holding it together."""
+    return term.weight >= _SUBJECT and term.text not in _INTERROGATIVES
 
 
 def refers(text: str) -> bool:

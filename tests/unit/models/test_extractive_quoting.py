@@ -11,6 +11,7 @@ from chatbot.models.extractive_quoting import (
     LONGEST_QUOTATION,
     MOST_QUOTATIONS,
     MOST_STEPS,
+    is_clear,
     quotations,
 )
 
@@ -185,3 +186,59 @@ def test_any_text_can_be_quoted(question: str, texts: list[str]) -> None:
         assert 1 <= each.number <= len(texts)
         assert "\n" not in each.text
         assert each.text.strip()
+
+
+CLAIMS = [
+    {
+        "number": 1,
+        "text": "Submit each claim early. A claim needs a receipt.",
+        "location": "Claim",
+    },
+    {
+        "number": 2,
+        "text": "| City | Hotel |\n| --- | --- |\n| Beijing | 650 yuan |\n| Other | 380 yuan |",
+        "location": "Limits",
+    },
+]
+
+
+def test_a_telling_word_that_is_not_said_brings_its_sentence() -> None:
+    found = quotations("How do I claim a hotel?", CLAIMS)
+
+    assert any("Hotel: 650 yuan" in each.text for each in found)
+
+
+def test_amounts_are_preferred_where_an_amount_is_asked_for() -> None:
+    dishes = [
+        "hot soup",
+        "brown rice",
+        "fresh bread",
+        "green beans",
+        "sweet fruit",
+        "cold milk",
+    ]
+    text = " ".join(f"A meal has {dish}." for dish in dishes) + " A meal takes 20 coins."
+
+    assert "A meal takes 20 coins." in quoted(
+        "How much is a meal?", {"number": 1, "text": text}
+    )
+    assert "A meal takes 20 coins." not in quoted("Is it a meal?", {"number": 1, "text": text})
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "clear"),
+    [
+        pytest.param("hotel Beijing", "hotel Beijing", True, id="about it"),
+        pytest.param("quantum gravity", "quantum gravity", False, id="about something else"),
+        pytest.param("hotel Beijing: How much?", "How much?", True, id="no words of its own"),
+        pytest.param("hotel: And in Beijing?", "And in Beijing?", True, id="a word of its own"),
+        pytest.param(
+            "hotel Beijing: Who is president of France?",
+            "Who is president of France?",
+            False,
+            id="only the earlier subject",
+        ),
+    ],
+)
+def test_what_is_clearly_about_a_question(question: str, asked: str, *, clear: bool) -> None:
+    assert is_clear(question, asked, CLAIMS) is clear
