@@ -23,6 +23,8 @@ EMBEDDINGS = "embeddings"  # the name by which their failures are told
 FUSED = 30  # passages of each ranking that are fused
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
+RETRY_SECONDS = 5.0
+FIRST_SECONDS = 12.0  # and for the first index, less than whoever asks waits
 
 
 class LocalKnowledgeBase:
@@ -35,7 +37,7 @@ class LocalKnowledgeBase:
     that is read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but two have a default
         self,
         folder: Path,
         data_dir: Path,
@@ -43,11 +45,14 @@ class LocalKnowledgeBase:
         documents_url: str = "",
         similarity: Similarity | None = None,
         report: Report | None = None,
+        first_seconds: float = FIRST_SECONDS,
     ) -> None:
         self._folder = folder
         self._documents_url = documents_url
         self._similarity = similarity
         self._report = report
+        self._first_seconds = first_seconds
+        self._read = 0  # documents, since it was opened
         self._storage = Storage(data_dir, folder.absolute())
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
         self._snapshot: Snapshot | None = None
@@ -137,11 +142,11 @@ class LocalKnowledgeBase:
         """Wait until all passages have their embeddings; return why they have not, or ""."""
         if self._similarity is None:
             return ""
-        return await self._similarity.finished((await self._current()).index)
+        return await self._similarity.finished((await self._current(whole=True)).index)
 
     async def skipped(self) -> dict[str, str]:
-        """Return the files that are not searched, each with the reason."""
-        return dict((await self._current()).skipped)
+        """Return the files that are not searched, each with the reason, when all are read."""
+        return dict((await self._current(whole=True)).skipped)
 
     async def aclose(self) -> None:
         """End the work on the index, also in the middle of it."""
@@ -150,8 +155,11 @@ class LocalKnowledgeBase:
             await self._similarity.aclose()
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
 
-    async def _current(self) -> Snapshot:
-        """Return the folder as it is now, or as it was while a change is still indexed."""
+    async def _current(self, *, whole: bool = False) -> Snapshot:
+        """Return the folder as it is now, or as it was while a change is still indexed.
+
+        The first index is waited for to its end if `whole`.
+        """
         if self._closing.is_set():
             message = "The knowledge base is closed."
             raise KnowledgeBaseError("unavailable", message)
@@ -161,13 +169,27 @@ class LocalKnowledgeBase:
         if self._running is not None and (due or not self._running.done()):
             waiting = asyncio.wrap_future(self._running)
             waiting.add_done_callback(_retrieved)
-            patience = None if self._snapshot is None else PATIENCE_SECONDS
             # not cancelled with the turn that waits: others wait for it too
-            await asyncio.wait({waiting}, timeout=patience)
+            await asyncio.wait({waiting}, timeout=self._patience(whole=whole))
             if waiting.done():
                 return waiting.result()
-        assert self._snapshot is not None  # noqa: S101 - the first refresh was waited for
+        if self._snapshot is None:
+            message = (
+                f"The documents are being read for the first time: {self._read} so far. "
+                "Ask again in a moment."
+            )
+            raise KnowledgeBaseError("unavailable", message, retry_after=RETRY_SECONDS)
         return self._snapshot
+
+    def _patience(self, *, whole: bool) -> float | None:
+        if whole and self._snapshot is None:
+            return None
+        return self._first_seconds if self._snapshot is None else PATIENCE_SECONDS
+
+    def _note(self, document: str, problem: str | None) -> None:
+        self._read += problem is not None
+        if self._report is not None:
+            self._report(document, problem)
 
     def _refresh(self) -> Snapshot:
         try:
@@ -176,7 +198,7 @@ class LocalKnowledgeBase:
                 self._storage,
                 self._snapshot,
                 closing=self._closing,
-                report=self._report,
+                report=self._note,
             )
             if self._snapshot is None:
                 # Dictionaries and the index come into memory: the first search is not slower.

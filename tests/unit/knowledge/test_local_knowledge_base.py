@@ -492,3 +492,22 @@ async def test_a_document_of_another_assistant_is_not_given(
 
     assert others
     assert await knowledge_base.document(passage.document_id, assistants=others) is None
+
+
+async def test_the_first_index_of_a_large_folder_is_not_waited_for_for_ever(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "large"
+    for number in range(60):
+        write(folder, **{f"a__{number}_md": f"# Note {number}\n\n" + "一句话。" * 2000})
+    knowledge_base = LocalKnowledgeBase(folder, tmp_path / "data", first_seconds=0.1)
+    try:
+        with pytest.raises(KnowledgeBaseError, match="read for the first time") as caught:
+            await find(knowledge_base, "note")
+        assert caught.value.retryable
+        assert "read for the first time" in await knowledge_base.check()
+
+        assert await knowledge_base.skipped() == {}
+        assert await find(knowledge_base, "note 17")
+    finally:
+        await knowledge_base.aclose()
