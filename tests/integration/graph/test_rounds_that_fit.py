@@ -225,6 +225,8 @@ async def test_json_from_an_endpoint_that_takes_neither_schema_nor_tools(bench: 
         ("json_object", []),
         (None, []),
     ]
+    told = ["additionalProperties" in str(prompt[0].content) for prompt in bench.model.prompts]
+    assert told == [False, False, True, True, True]
 
 
 async def test_reasoning_and_usage_of_json_are_told_as_they_come(bench: Bench) -> None:
