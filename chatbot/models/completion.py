@@ -20,6 +20,7 @@ OTHER_SHAPE = "its reply has another shape"
 NO_ANSWER = "its reply holds no answer"
 NO_STREAM = "its reply is neither JSON nor a stream of it"
 MOST_TOKENS = 10**9  # that anybody can mean
+_OF_TEXT = frozenset({"role", "content"})
 _EMPTY = AIMessageChunk(content="")
 
 
@@ -150,15 +151,15 @@ class Completion:
         self._add_usage(choice.get("usage"))
 
     def _add_delta(self, delta: Mapping[str, Any]) -> None:
-        reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
-        if reasoning:
-            self._reasoning += reasoning
         content = delta.get("content")
         if isinstance(content, str):
-            if content:
-                self._add_split(self._tags.feed(self._whole(content)))
+            self._add_text(content)
+            if delta.keys() <= _OF_TEXT:  # as nearly all are
+                return
         elif isinstance(content, list):
             self._add_parts(content)
+        reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+        self._reasoning += reasoning
         if refusal := _text(delta.get("refusal")):
             self._answer += refusal
         if calls := delta.get("tool_calls"):
@@ -168,6 +169,11 @@ class Completion:
         if images := delta.get("images"):
             self._add_parts(images)
         self._spoken = self._spoken or bool(content or reasoning or calls)
+
+    def _add_text(self, text: str) -> None:
+        if text:
+            self._add_split(self._tags.feed(self._whole(text)))
+            self._spoken = True
 
     def _add_fragments(self, fragments: Sequence[ToolCallChunk]) -> None:
         """Join what belongs to one call: LangChain expects one fragment of it in a chunk."""
@@ -185,7 +191,7 @@ class Completion:
             if not isinstance(part, dict):
                 continue
             if text := _text(part.get("text")):
-                self._add_split(self._tags.feed(self._whole(text)))
+                self._add_text(text)
             elif thinking := part.get("thinking"):
                 self._reasoning += _joined(thinking)
             elif image := part.get("image_url") or part.get("image"):

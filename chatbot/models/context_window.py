@@ -10,7 +10,12 @@ from typing import Any, Self
 from langchain_core.messages import BaseMessage
 
 from chatbot.errors import ModelError
-from chatbot.models.tokens import CautiousCounter, TokenCounter
+from chatbot.models.tokens import (
+    CautiousCounter,
+    TokenCounter,
+    beside_the_loop,
+    characters_of,
+)
 
 UNKNOWN_WINDOW = 32_768
 RESERVED_TOKENS = 4_096
@@ -97,8 +102,10 @@ class ContextWindow:
             ModelError: The fixed messages alone are too long. Tells both numbers.
         """
         attempt = partial(self._fit, fixed, results, passages, turns, tools)
+        said = [*fixed, *(message for turn in turns for message in turn)]
+        characters = characters_of(said) + sum(map(len, [*results, *passages]))
         try:
-            fitted = await asyncio.to_thread(attempt)
+            fitted = await beside_the_loop(self.counter, characters, attempt)
         except ModelError:
             if self.counter.is_loaded:
                 raise

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
@@ -20,7 +21,12 @@ from chatbot.models.pool_call import PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
-from chatbot.models.tokens import CautiousCounter, TokenCounter
+from chatbot.models.tokens import (
+    CautiousCounter,
+    TokenCounter,
+    beside_the_loop,
+    characters_of,
+)
 from chatbot.tasks import end
 
 
@@ -164,14 +170,15 @@ class ModelPool(StreamedModel):
         """Learn from the usage that was reported, or estimate it and say so."""
         counter = self._counter.of(self._members[index].endpoint.model)
         tools = options.get("tools") or ()
+        count = partial(counter.count_messages, messages, tools)
         if (reported := last.usage_metadata) is not None:
             if not any(has_images(message) for message in messages):
-                read = await asyncio.to_thread(counter.count_messages, messages, tools)
+                read = await beside_the_loop(counter, characters_of(messages), count)
                 counter.correct(counted=read, reported=reported["input_tokens"])
             return
         self._load_later(counter)
-        read = await asyncio.to_thread(counter.count_messages, messages, tools)
-        wrote = await asyncio.to_thread(counter.count, written)
+        read = await beside_the_loop(counter, characters_of(messages), count)
+        wrote = await beside_the_loop(counter, len(written), partial(counter.count, written))
         last.usage_metadata = UsageMetadata(
             input_tokens=read, output_tokens=wrote, total_tokens=read + wrote
         )

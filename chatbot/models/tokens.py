@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -19,6 +19,7 @@ UNKNOWN_MARGIN = 1.2
 HIGHEST_FACTOR = 4.0
 LONGEST_EXACT = 200_000  # characters; longer texts are estimated, which is quick
 CACHED_TEXTS = 4096
+QUICK_CHARACTERS = 10_000  # of which an estimate takes no longer than a change of threads
 
 _QWEN_35 = re.compile(r"qwen-?3\.[5-9]|qwen-?[4-9]")
 _QWEN = re.compile(r"qwen|qwq|qvq|tongyi")
@@ -26,6 +27,8 @@ _GPT_OSS = re.compile(r"gpt-oss")
 _GPT_OLD = re.compile(r"gpt-3\.5|gpt-4(?!o|\.|-?[5-9])")
 _GPT = re.compile(r"gpt|chatgpt|(^|/)o[1-9]")
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+
+Counted = TypeVar("Counted")
 
 
 class TokenCounter:
@@ -144,6 +147,25 @@ class _Factor:
         wanted = self.value * min(max(ratio, 0.5), 2.0)
         value = self.value + (wanted - self.value) / 4
         self.value = min(max(value, self.lowest), HIGHEST_FACTOR)
+
+
+def characters_of(messages: Iterable[BaseMessage]) -> int:
+    """Return how long the messages are, about."""
+    return sum(
+        len(m.content if isinstance(m.content, str) else str(m.content)) for m in messages
+    )
+
+
+async def beside_the_loop(
+    counter: TokenCounter | CautiousCounter, characters: int, work: Callable[[], Counted]
+) -> Counted:
+    """Return what `work` counts; where that takes long, it is done in a thread.
+
+    Tokenizers take long, and estimates of much text.
+    """
+    if counter.is_loaded or characters > QUICK_CHARACTERS:
+        return await asyncio.to_thread(work)
+    return work()
 
 
 def tokenizer_for(model: str) -> str | None:
