@@ -7,6 +7,7 @@ ChatbotError
 │   └── ImageError                an image cannot be used; `kind` says why
 ├── BusyError                     the session is answering another question
 │   └── TakenOverError            it does because this turn was not heard of for too long
+├── StoppedError                  somebody stopped the answer
 ├── DeadlineError                 the turn took longer than it may
 ├── ModelError                    the model refused or failed; `kind` says how
 │   └── SchemaError               the model's JSON does not fit; `text` is what it gave
@@ -101,6 +102,15 @@ class TakenOverError(BusyError):
             "What it had said is kept.",
             retry_after=1,
         )
+
+
+class StoppedError(ChatbotError):
+    """Somebody stopped the answer; what was said is kept."""
+
+    code = "stopped"
+
+    def __init__(self) -> None:
+        super().__init__("The answer was stopped.")
 
 
 class DeadlineError(ChatbotError):

@@ -166,6 +166,17 @@ class SessionLeases(Protocol):
 
         Raises:
             BusyError: Another turn is being answered.
+            StoppedError: The turn, which holds the session, was asked to stop.
+            HistoryError: The store could not be asked.
+        """
+        ...
+
+    async def ask_to_stop(self, session: Session) -> bool:
+        """Let the turn that holds the session hear, when it claims it next, that it is to stop.
+
+        Tells whether there is one.
+
+        Raises:
             HistoryError: The store could not be asked.
         """
         ...

@@ -194,7 +194,7 @@ class Chatbot(Sessions):
     async def document(
         self, document_id: str, *, permitted: Collection[str] | None = None
     ) -> SourceFile | None:
-        """Return the file behind a citation, or nothing if no assistant that is permitted has it.
+        """Return the file behind a citation, or nothing if no permitted assistant has it.
 
         Raises:
             KnowledgeBaseError: The file could not be read.

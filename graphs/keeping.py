@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from langgraph.runtime import Runtime
 
 from chatbot.domain import TurnStatus
-from chatbot.errors import ChatbotError
+from chatbot.errors import ChatbotError, StoppedError
 from chatbot.events import error_data
 from chatbot.ports import ChatHistory, Ports
 from chatbot.statistics import Statistics
@@ -53,9 +53,13 @@ def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpd
                 turn.degrade("closing", known.message)
                 turn.close()
                 return {}
-            turn.note(error={"code": known.code, "message": known.message, "step": step})
+            if not isinstance(known, StoppedError):
+                turn.note(error={"code": known.code, "message": known.message, "step": step})
             await keep(ports, turn, "stopped" if turn.broken_off else "failed")
-            turn.send("error", error_data(known, turn.answer))
+            if isinstance(known, StoppedError):
+                turn.close("stopped")
+            else:
+                turn.send("error", error_data(known, turn.answer))
             raise known from error
 
     return run

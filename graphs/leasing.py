@@ -5,7 +5,14 @@ import logging
 import random
 
 from chatbot.domain import Turn, TurnStatus
-from chatbot.errors import BusyError, ChatbotError, DeadlineError, HistoryError, TakenOverError
+from chatbot.errors import (
+    BusyError,
+    ChatbotError,
+    DeadlineError,
+    HistoryError,
+    StoppedError,
+    TakenOverError,
+)
 from chatbot.leases.queues import SessionQueues
 from chatbot.leases.records import LEASE_SECONDS, busy
 from chatbot.ports import ChatHistory, SessionLeases
@@ -114,6 +121,9 @@ class Lease:
                 renewed_at = loop.time()
             except BusyError:
                 self._turn.break_off(TakenOverError())
+                return
+            except StoppedError as error:
+                self._turn.break_off(error)
                 return
             except ChatbotError as error:
                 logger.debug("the lease of turn %s waits: %s", self._turn.id, error.message)

@@ -78,6 +78,15 @@ class Sessions:
             return None
         return await self._ports.leases.running(session_of(session_id, user_id))
 
+    async def stop(self, session_id: str, *, user_id: str | None = None) -> bool:
+        """Ask for the answer that is being written in a session to stop; what was said is kept.
+
+        It does within a second, in whatever process. Tells whether there is one.
+        """
+        if self._ports.leases is None:
+            return False
+        return await self._ports.leases.ask_to_stop(session_of(session_id, user_id))
+
     async def sessions(
         self, *, user_id: str | None = None, limit: int = 50, before: datetime | None = None
     ) -> Sequence[SessionSummary]:

@@ -169,12 +169,12 @@ class LiveTurn:
         self.finished = True
         self.close()
 
-    def close(self) -> None:
+    def close(self, status: TurnStatus = "complete") -> None:
         """Emit what belongs behind the answer, once: citations, usage, the end."""
         if self._closed:
             return
         self._closed = True
-        for event in closing_events(self.session.session_id, self.kept_as("complete")):
+        for event in closing_events(self.session.session_id, self.kept_as(status)):
             self.send(event["type"], event["data"])
 
     def answer_message(self, message_id: str | None = None) -> AIMessage:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from chatbot.domain import Session, Turn
-from chatbot.errors import HistoryError
+from chatbot.errors import HistoryError, StoppedError
 from chatbot.history.sqlite import SqliteFile
 from chatbot.leases.records import LEASE_SECONDS, busy, read, written
 
@@ -25,6 +25,14 @@ _TABLE = """
         expires_at REAL NOT NULL
     ) STRICT
 """
+_STOPS = """
+    CREATE TABLE IF NOT EXISTS stops (key TEXT PRIMARY KEY, turn_id TEXT NOT NULL) STRICT
+"""
+_ASK_TO_STOP = """
+    INSERT OR REPLACE INTO stops (key, turn_id)
+    SELECT key, turn_id FROM leases WHERE key = ? AND expires_at > ?
+"""
+_STOPPED = "DELETE FROM stops WHERE key = ? AND turn_id = ?"
 _HOLD = """
     INSERT INTO leases (key, user_id, session_id, turn_id, turn, expires_at)
     VALUES (?, ?, ?, ?, ?, ?)
@@ -64,6 +72,13 @@ class LocalLeases:
         claim = partial(_claim, session=session, turn=turn, seconds=self._seconds)
         return await self._file.write(claim)
 
+    async def ask_to_stop(self, session: Session) -> bool:
+        """See `SessionLeases.ask_to_stop`."""
+        await self._make()
+        values = (session.key, time.time())
+        asked = await self._file.write(lambda file: file.execute(_ASK_TO_STOP, values).rowcount)
+        return asked > 0
+
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`."""
         await self._make()
@@ -95,8 +110,13 @@ class LocalLeases:
 
     async def _make(self) -> None:
         if not self._made:
-            await self._file.write(lambda file: file.execute(_TABLE).rowcount)
+            await self._file.write(_make_tables)
             self._made = True
+
+
+def _make_tables(file: sqlite3.Connection) -> None:
+    file.execute(_TABLE)
+    file.execute(_STOPS)
 
 
 def _claim(
@@ -106,6 +126,8 @@ def _claim(
     identity = (session.key, session.user_id, session.session_id, turn.id)
     lease = (*identity, written(turn), now + seconds)
     if file.execute(_HOLD, lease).rowcount:
+        if file.execute(_STOPPED, (session.key, turn.id)).rowcount:
+            raise StoppedError
         return None
     where = "SELECT turn_id, turn, expires_at FROM leases WHERE key = ?"
     turn_id, text, expires_at = file.execute(where, (session.key,)).fetchone()

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pymongo import ReadPreference, WriteConcern
+from pymongo import ReadPreference, ReturnDocument, WriteConcern
 from pymongo.errors import DuplicateKeyError
 
 from chatbot.domain import Session, Turn
+from chatbot.errors import StoppedError
 from chatbot.history.connection import Client, deadline
 from chatbot.leases.records import LEASE_SECONDS, busy, read, written
 
@@ -51,6 +52,13 @@ class MongoLeases:
                 )
         return None
 
+    async def ask_to_stop(self, session: Session) -> bool:
+        """See `SessionLeases.ask_to_stop`."""
+        where = {"_id": session.key, "$expr": {"$not": _EXPIRED}}
+        async with deadline():
+            asked = await self._leases.update_one(where, {"$set": {"stop": True}})
+        return asked.matched_count > 0
+
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`."""
         async with deadline():
@@ -83,7 +91,15 @@ class MongoLeases:
             "expires_at": self._until,
         }
         try:
-            await self._leases.update_one(where, [{"$set": lease}], upsert=True)
+            held = await self._leases.find_one_and_update(
+                where,
+                [{"$set": lease}],
+                {"stop": 1},
+                upsert=True,
+                return_document=ReturnDocument.AFTER,
+            )
         except DuplicateKeyError:
             return False
+        if held and held.get("stop"):
+            raise StoppedError
         return True

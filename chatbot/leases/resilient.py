@@ -41,6 +41,11 @@ class ResilientLeases:
             await self._local.release(session, turn.id)
             raise
 
+    async def ask_to_stop(self, session: Session) -> bool:
+        """See `SessionLeases.ask_to_stop`."""
+        here = await self._local.ask_to_stop(session)
+        return await self._ask(lambda: self._primary.ask_to_stop(session), here) or here
+
     async def release(self, session: Session, turn_id: str) -> None:
         """See `SessionLeases.release`. What cannot be released expires."""
         try:

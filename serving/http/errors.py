@@ -22,6 +22,7 @@ from chatbot.errors import (
     DeadlineError,
     InputError,
     ModelError,
+    StoppedError,
     UnavailableError,
 )
 from serving.auth import ForbiddenError, SignInError
@@ -51,6 +52,7 @@ STATUSES: tuple[tuple[type[ChatbotError], HTTPStatus], ...] = (
     (TooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BusyError, HTTPStatus.CONFLICT),
+    (StoppedError, HTTPStatus.CONFLICT),
     (DeadlineError, HTTPStatus.GATEWAY_TIMEOUT),
     (UnavailableError, HTTPStatus.SERVICE_UNAVAILABLE),
     (ModelError, HTTPStatus.BAD_GATEWAY),

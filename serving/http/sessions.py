@@ -1,5 +1,7 @@
 """`/api/sessions`: the conversations of the user who asks."""
 
+import asyncio
+import time
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -20,6 +22,9 @@ from serving.http.users import CurrentUser
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 search = APIRouter(tags=["sessions"])  # beside them: a session may have any name
+
+STOP_SECONDS = 5.0
+POLL_SECONDS = 0.1
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 FoundLimit = Annotated[int, Query(ge=1, le=100)]
@@ -224,9 +229,17 @@ async def why(session_id: str, turn_id: str, bot: Bot, user_id: CurrentUser) -> 
 
 
 @router.post("/{session_id}/stop")
-async def stop_session(session_id: str, running: Running, user_id: CurrentUser) -> Stopped:
-    """Stop the answer that this process is writing in a conversation."""
+async def stop_session(
+    session_id: str, bot: Bot, running: Running, user_id: CurrentUser
+) -> Stopped:
+    """Stop the answer that is being written in a conversation, and wait until it is kept."""
     stopped = await running.stop(user_id, session_id)
+    if not stopped and await bot.stop(session_id, user_id=user_id):
+        stopped = 1  # by another process, which hears of it within a second
+        give_up = time.monotonic() + STOP_SECONDS
+        # It is of another process: nothing here could wake us.
+        while await bot.running(session_id, user_id=user_id) and time.monotonic() < give_up:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(POLL_SECONDS)
     return Stopped(session_id=session_id, turns=stopped)
 
 

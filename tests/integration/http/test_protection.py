@@ -126,7 +126,7 @@ def test_api_describes_itself_without_foreign_assets(service: Service) -> None:
     described = service.client.get("/api/openapi.json").json()
 
     paths = [path for path in described["paths"] if not path.startswith("/threads")]
-    assert all(path.startswith(("/api/", "/health")) for path in paths)
+    assert all(path.startswith(("/api/", "/health", "/v1/")) for path in paths)
     assert "/api/chat" in paths
     schema = described["components"]["schemas"]["ErrorDetail"]
     assert schema["properties"].keys() == {"code", "message", "retryable", "retry_after"}

@@ -140,3 +140,27 @@ def test_many_read_one_answer(two: Workers) -> None:
     for reader in readers:
         reader.join()
     assert read == [WHOLE] * 4
+
+
+@pytest.mark.parametrize("worker", [0, 1], ids=["the same worker", "another worker"])
+def test_answer_is_stopped_from_any_worker(two: Workers, worker: int) -> None:
+    session = f"stopped-{worker}"
+    body = {"question": "slowly", "session_id": session}
+    events: list[dict[str, Any]] = []
+    with two.clients[0].stream("POST", "/api/chat", json=body) as response:
+        for _, event in frames(response):
+            events.append(event)
+            if [each["type"] for each in events].count("content") == 2 and event[
+                "type"
+            ] != "end":
+                stopped = two.clients[worker].post(f"/api/sessions/{session}/stop").json()
+
+    assert stopped == {"session_id": session, "turns": 1}
+    assert events[-1]["type"] == "end"
+    assert events[-1]["data"]["finish_reason"] == "stopped"
+    (turn,) = two.clients[worker].get(f"/api/sessions/{session}").json()["turns"]
+    assert turn["status"] == "stopped"
+    assert turn["error"] is None
+    assert WHOLE.startswith(turn["answer"])
+    assert 0 < len(turn["answer"]) < len(WHOLE)
+    assert two.clients[0].post(f"/api/sessions/{session}/stop").json()["turns"] == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chatbot.domain import Session, Turn
-from chatbot.errors import BusyError, HistoryError
+from chatbot.errors import BusyError, HistoryError, StoppedError
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.leases.local import LocalLeases
@@ -74,6 +74,21 @@ async def test_only_one_of_many_gets_it(leases: SessionLeases) -> None:
 
     got = await asyncio.gather(*map(gets_it, range(10)))
     assert sum(got) == 1
+
+
+async def test_a_turn_hears_that_it_is_to_stop(leases: SessionLeases) -> None:
+    assert not await leases.ask_to_stop(ANN)
+    await leases.claim(ANN, turn("one"))
+    await leases.claim(BOB, turn("other"))
+
+    assert await leases.ask_to_stop(ANN)
+    with pytest.raises(StoppedError):
+        await leases.claim(ANN, turn("one"))
+    assert await leases.claim(BOB, turn("other")) is None
+
+    await leases.release(ANN, "one")
+    assert await leases.claim(ANN, turn("two")) is None
+    assert await leases.claim(ANN, turn("two")) is None
 
 
 async def test_a_running_answer_is_shown(leases: SessionLeases) -> None:
