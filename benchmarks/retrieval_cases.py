@@ -40,10 +40,10 @@ class Case:
         )
 
 
-def dialogues() -> list[list[Case]]:
-    """Return the labelled conversations."""
+def dialogues(name: str = "dialogues") -> list[list[Case]]:
+    """Return the labelled conversations, or those `dialogues_held_back` from all fitting."""
     found = []
-    for dialogue in json.loads((HERE / "data" / "dialogues.json").read_text("utf-8")):
+    for dialogue in json.loads((HERE / "data" / f"{name}.json").read_text("utf-8")):
         context = ""
         cases = []
         for turn in dialogue["turns"]:

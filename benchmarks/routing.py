@@ -2,6 +2,7 @@
 
     python -m benchmarks.routing          the accuracy on questions that were held out
     python -m benchmarks.routing --fit    the weights, fitted on all questions
+    python -m benchmarks.routing --held-back    on questions that nobody looked at
 
 Held out are, one after the other, each corpus with its questions and half of the small talk:
 the weights are fitted on the rest. Every question counts with and without its question mark.
@@ -86,6 +87,25 @@ async def examples() -> list[Example]:
                 )
                 await add(corpus, "chat", "", said, at // 2 % 2)
                 await add(corpus, "chat", context, said, at // 2 % 2)
+    return found
+
+
+async def held_back() -> list[Example]:
+    """Return the questions that neither weights nor features were chosen by."""
+    found: list[Example] = []
+    async with knowledge_bases() as opened:
+        for case in (case for cases in dialogues("dialogues_held_back") for case in cases):
+            signals = await signals_of(opened[case.corpus], case.context, case.question)
+            found.append(
+                Example(
+                    corpus=case.corpus,
+                    kind=case.kind,
+                    question=case.question,
+                    context=case.context,
+                    signals=signals,
+                    half=-1,
+                )
+            )
     return found
 
 
@@ -190,6 +210,9 @@ def _print(columns: Mapping[str, Mapping[str, Sequence[tuple[bool, bool]]]]) -> 
 
 async def main() -> None:
     """Print the figures, or the weights."""
+    if "--held-back" in sys.argv:
+        _print({"as shipped": shipped(await held_back())})
+        return
     every = await examples()
     if "--fit" in sys.argv:
         for name, weights in zip(("first", "later"), fitted(every), strict=True):
