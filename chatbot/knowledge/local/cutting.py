@@ -86,7 +86,8 @@ def cut_pages(pages: Sequence[str]) -> tuple[str, list[Piece]]:
         for number, page in enumerate(mended(pages), 1)
         for block in _plain_blocks(page, outline)
     ]
-    return outline.first, list(_pack(blocks))
+    level, title = outline.path[0] if outline.path else (0, "")
+    return title if level == 1 else "", list(_pack(blocks))
 
 
 def _markdown_blocks(text: str, outline: _Outline) -> Iterator[_Block]:

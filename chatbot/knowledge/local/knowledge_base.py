@@ -22,6 +22,7 @@ from chatbot.knowledge.local.storage import Storage
 EMBEDDINGS = "embeddings"  # the name by which their failures are told
 FUSED = 30  # passages of each ranking that are fused
 CHECK_SECONDS = 1.0  # how long the folder is trusted not to have changed
+CHECK_SHARE = 0.1  # of the time may go into looking, so that a large folder is trusted longer
 PATIENCE_SECONDS = 2.0  # how long a search waits for a change to be indexed
 RETRY_SECONDS = 5.0
 FIRST_SECONDS = 12.0  # and for the first index, less than whoever asks waits
@@ -56,7 +57,7 @@ class LocalKnowledgeBase:
         self._storage = Storage(data_dir, folder.absolute())
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="knowledge-index")
         self._snapshot: Snapshot | None = None
-        self._checked = -CHECK_SECONDS
+        self._due = 0.0
         self._running: Future[Snapshot] | None = None
         self._closing = Event()
 
@@ -163,7 +164,7 @@ class LocalKnowledgeBase:
         if self._closing.is_set():
             message = "The knowledge base is closed."
             raise KnowledgeBaseError("unavailable", message)
-        due = self._snapshot is None or time.monotonic() - self._checked >= CHECK_SECONDS
+        due = self._snapshot is None or time.monotonic() >= self._due
         if due and (self._running is None or self._running.done()):
             self._running = self._worker.submit(self._refresh)
         if self._running is not None and (due or not self._running.done()):
@@ -192,6 +193,7 @@ class LocalKnowledgeBase:
             self._report(document, problem)
 
     def _refresh(self) -> Snapshot:
+        began, pause = time.thread_time(), CHECK_SECONDS
         try:
             snapshot = refresh(
                 self._folder,
@@ -204,12 +206,14 @@ class LocalKnowledgeBase:
                 # Dictionaries and the index come into memory: the first search is not slower.
                 everyone = {each.id for each in snapshot.assistants}
                 by_words(snapshot, "预热 warm up", everyone, 1)
+            if snapshot is self._snapshot:
+                pause = max(pause, (time.thread_time() - began) / CHECK_SHARE)
             self._snapshot = snapshot
         except KnowledgeBaseError:
             self._snapshot = None  # what the folder held before is not there any more
             raise
         finally:
-            self._checked = time.monotonic()
+            self._due = time.monotonic() + pause
         return self._snapshot
 
 

@@ -36,6 +36,13 @@ def test_what_stands_on_most_pages_is_left_out() -> None:
     assert mended(pages[:2]) == pages[:2]
 
 
+def test_a_chapter_is_no_title() -> None:
+    title, pieces = cut_pages(["第一章 总则\n\n年假有十天。"])
+
+    assert title == ""
+    assert pieces == [Piece("第一章 总则 › p. 1", "年假有十天。")]
+
+
 def test_passages_say_their_page_and_headings_go_on() -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
     title, pieces = cut_pages(
