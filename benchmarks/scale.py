@@ -82,8 +82,9 @@ async def measure(folder: Path, data_dir: Path) -> dict[str, float]:
     asked = list(questions())
     began = time.perf_counter()
     knowledge_base = LocalKnowledgeBase(folder, data_dir)
-    assistants = await knowledge_base.assistants()
+    await knowledge_base.skipped()  # waits for the whole first index, however long it takes
     opened = time.perf_counter()
+    assistants = await knowledge_base.assistants()
     took = []
     for question in asked[:40]:
         start = time.perf_counter()
