@@ -141,17 +141,18 @@ def open_session(
         floor = even(max(microseconds(now - life), farewell or 0))
         connection.execute("DELETE FROM turns WHERE key = ?", (session.key,))
         connection.execute(
-            "INSERT INTO sessions VALUES (?1, ?2, ?3, '', ?4, ?4, ?5, ?5, ?6)"
-            " ON CONFLICT (key) DO UPDATE SET title = '', created_at = ?4, last_active = ?4,"
-            " last_seq = max(last_seq, ?5), cleared_seq = last_seq",
-            (
-                session.key,
-                session.user_id,
-                session.session_id,
-                microseconds(now),
-                floor,
-                farewell,
-            ),
+            "INSERT INTO sessions VALUES"
+            " (:key, :user, :session, '', :now, :now, :floor, :floor, :cleared)"
+            " ON CONFLICT (key) DO UPDATE SET title = '', created_at = :now,"
+            " last_active = :now, last_seq = max(last_seq, :floor), cleared_seq = last_seq",
+            {
+                "key": session.key,
+                "user": session.user_id,
+                "session": session.session_id,
+                "now": microseconds(now),
+                "floor": floor,
+                "cleared": farewell,
+            },
         )
     last_seq, cleared_at = connection.execute(
         "SELECT last_seq, cleared_at FROM sessions WHERE key = ?", (session.key,)
