@@ -20,8 +20,9 @@ class Event(TypedDict):
     """One event. What `data` holds follows from `type`.
 
     - `stage`: `name` (`loading`, `routing`, `rewriting`, `searching`, `answering`), `detail`
-    - `metadata`: `session_id`, `turn_id`, `intent`, `reason`, `original_query`,
-      `enhanced_query`, `assistants` (names), `degraded` (a list of `part` and `reason`)
+    - `metadata`: `session_id`, `turn_id`, `replaces` (the id of the turn whose place this one
+      takes, or null), `intent`, `reason`, `original_query`, `enhanced_query`, `assistants`
+      (names), `images` (addresses), `degraded` (a list of `part` and `reason`)
     - `reasoning`, `content`: a piece of text, as a string
     - `citations`: a list of `number`, `document`, `document_id`, `assistant`, `text`, `score`,
       `location`, `url`
@@ -44,6 +45,7 @@ def metadata_of(session_id: str, turn: Turn) -> dict[str, Any]:
     return {
         "session_id": session_id,
         "turn_id": turn.id,
+        "replaces": record.get("replaces"),
         "intent": record.get("intent"),
         "reason": record.get("reason") or "",
         "original_query": turn.question,

@@ -68,8 +68,10 @@ def test_turn_takes_the_place_of_another_and_of_all_after_it(service: Service) -
     first = _first(service.ask("leave?", session_id="s"), "metadata")
     service.ask("pay?", session_id="s")
 
-    service.ask("sick leave?", session_id="s", replaces=first["turn_id"], timezone="Asia/Tokyo")
+    choices = {"replaces": first["turn_id"], "timezone": "Asia/Tokyo"}
+    metadata = _first(service.ask("sick leave?", session_id="s", **choices), "metadata")
 
+    assert (first["replaces"], metadata["replaces"]) == (None, first["turn_id"])
     turns = service.client.get("/api/sessions/s").json()["turns"]
     assert [turn["question"] for turn in turns] == ["sick leave?"]
 
