@@ -22,6 +22,7 @@ from pymongo.errors import (
 )
 
 from chatbot.errors import ConfigurationError, HistoryError
+from chatbot.history import pool_lock
 
 Client = AsyncMongoClient[dict[str, Any]]
 
@@ -48,6 +49,7 @@ def open_client(uri: str) -> Client:
     Raises:
         ConfigurationError: `uri` is not an address of MongoDB.
     """
+    pool_lock.mend()
     # The driver's own words, in errors and in warnings, may repeat the password.
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", UserWarning)
