@@ -174,7 +174,9 @@ class _Answering:
                     raise
                 await self._window.counter.load()
                 sent = await fit(task, self._window, described)  # without estimates
-                self._window, self._is_smaller = self._window.smaller(sent.tokens), True
+                bare = await fit(task.bare(), self._window, described)
+                self._window = self._window.smaller(sent.tokens, least=bare.tokens or 0)
+                self._is_smaller = True
 
     def _without_earlier_images(self, task: Task, error: ModelError) -> Task:
         """Return the task without them: another endpoint, which sees none, may answer.

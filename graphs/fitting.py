@@ -49,6 +49,11 @@ class Task:
             asked += tool_messages(exchange.used, exchange.said)
         return [*asked, *self.corrections]
 
+    def bare(self) -> "Task":
+        """Return the task with nothing but the instructions, the question and corrections."""
+        pipeline = replace(self.pipeline, turns=())
+        return replace(self, pipeline=pipeline, passages=(), exchanges=())
+
     @property
     def results(self) -> list[str]:
         """What the tools gave, the oldest first."""

@@ -68,9 +68,12 @@ class ContextWindow:
         """The tokens that a request may have."""
         return self.tokens - min(self.reserved, self.tokens // 2)
 
-    def smaller(self, sent: int | None = None) -> Self:
-        """Return the window to try after an endpoint said that so many tokens are too long."""
-        budget = int(0.7 * min(self.budget, sent or self.budget))
+    def smaller(self, sent: int | None = None, *, least: int = 0) -> Self:
+        """Return the window to try after an endpoint said that so many tokens are too long.
+
+        It has room for `least`, without which there is nothing to ask.
+        """
+        budget = max(least, int(0.7 * min(self.budget, sent or self.budget)))
         reserved = min(self.reserved, budget)
         return replace(self, tokens=budget + reserved, reserved=reserved)
 

@@ -20,6 +20,8 @@ QUICK = 0.25  # of the time for the first token
 MOST_NAMED = 5  # endpoints in one message
 # Failures that pass by themselves, often within a second, unless they took long to show.
 _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
+# What a request with tools may meet where one without them is answered.
+_OF_THE_REQUEST: frozenset[ModelFailure] = frozenset({"server", "protocol", "interrupted"})
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class PoolCall:
         self._deadline = self._clock() + limits.total
         self._untried = set(able)
         self._failures: dict[int, ModelError] = {}
-        self._slow: dict[int, ModelError] = {}
+        self._spared: dict[int, ModelError] = {}
         self._passing: set[int] = set()
         self._began = self._clock()
         self._attempts: list[dict[str, str]] = []
@@ -85,16 +87,14 @@ class PoolCall:
     def answers(self, index: int) -> None:
         """Note that an endpoint begins to answer."""
         self._rotation.succeeded(index)
-        for slow, error in self._slow.items():
-            self._rotation.failed(slow, error)
+        self._spared.pop(index, None)
+        for spared, error in self._spared.items():
+            self._rotation.failed(spared, error)
 
     def failed(self, index: int, error: ModelError) -> None:
-        """Note that an endpoint failed.
-
-        One that had less time than usual is only at fault if another one is quicker.
-        """
-        if self._hurried and error.kind == "timeout":
-            self._slow[index] = error
+        """Note that an endpoint failed."""
+        if self._hurried and self._is_spared(index, error.kind):
+            self._spared[index] = error
         else:
             self._rotation.failed(index, error)
         self._failures[index] = error
@@ -139,6 +139,15 @@ class PoolCall:
         # A refused key does not mend itself: where there is another reason, that one counts.
         kinds = sorted(reasons.values(), key=lambda kind: kind == "auth")
         return ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
+
+    def _is_spared(self, index: int, kind: ModelFailure) -> bool:
+        """Whether an endpoint is only at fault if another one does better.
+
+        So is one that had less time than usual, and the last one that is left for the answer.
+        """
+        others = set(self._able) - {index}
+        is_last = others <= self._rotation.waits(others).keys()
+        return kind == "timeout" or (is_last and kind in _OF_THE_REQUEST)
 
     def _told(self, reasons: Mapping[int, ModelFailure]) -> str:
         told = [

@@ -3,10 +3,10 @@
 import re
 
 LONGEST_TAG = 200
-_TAG = re.compile(r"<(/?)think(?:ing)?(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)think(?:ing)?(?:\s[^<>]*?)?(/?)>", re.IGNORECASE)
 _TAG_START = re.compile(
     r"<(?:/?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?|"
-    r"/?think(?:ing)?\s[^<>]*)$",
+    r"/?think(?:ing)?(?:\s[^<>]*|/))$",
     re.IGNORECASE,
 )
 
@@ -56,6 +56,8 @@ class ThinkTags:
             self.seen = True
             if self._before == "`" and not self._inside:
                 self._append(tag[0], answer, reasoning)
+            elif tag[2] and not closing:
+                self._trim = True  # an element without content
             elif closing is self._inside:
                 self._inside = not closing
                 self._trim = True

@@ -69,6 +69,24 @@ async def test_an_endpoint_that_says_too_long_is_asked_for_less(bench: Bench) ->
         await bot.ask("next", session_id="s")
 
 
+@pytest.mark.parametrize("asked", ["first", "after a short turn"])
+async def test_a_question_that_leaves_little_to_cut_is_asked_once_more(
+    bench: Bench, asked: str
+) -> None:
+    bot = bench.bot_with(window=window(3_000))
+    if asked != "first":
+        bench.script(CHAT, Said(["Hello."]))
+        await bot.ask("hi", session_id="s")
+    refused = Said(error=ModelError("context_too_long", "too long"))
+    bench.script(CHAT, refused, Said(["shorter"]))
+    assert (await bot.ask("word " * 500, session_id="s")).text == "shorter"
+    assert len(bench.model.prompts[-1]) == 2
+    bench.script(CHAT, refused, refused)
+    with pytest.raises(ModelError, match="too long"):
+        await bot.ask("word " * 500, session_id="s")
+    assert not bench.model.script
+
+
 async def test_json_that_could_not_be_looked_up_is_an_error(bench: Bench) -> None:
     bench.knowledge.down = KnowledgeBaseError("unavailable", "RAGFlow is away.")
     bench.script(Said(call=Call("knowledge_base")))

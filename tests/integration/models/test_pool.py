@@ -387,6 +387,26 @@ async def test_endpoints_that_are_too_slow_for_a_hurry_can_still_be_asked() -> N
 
 
 @pytest.mark.parametrize(
+    "failure", [refuse(500), frames([delta("")], ending="close")], ids=["500", "cut off"]
+)
+async def test_the_last_endpoint_that_fails_in_a_hurry_can_still_be_asked(
+    failure: Script,
+) -> None:
+    with ModelServer([failure] * 3 + [answer("Paris.")]) as server:
+        async with pool_of(server, "one") as pool:
+            assert (await ask(pool.within(10))).error is not None
+            assert (await ask(pool)).answer == "Paris."
+
+
+async def test_one_of_two_that_fails_in_a_hurry_rests() -> None:
+    with ModelServer(by_key({"bad": refuse(500), "good": answer("Paris.")})) as server:
+        async with pool_of(server, "bad,good") as pool:
+            assert (await ask(pool.within(10))).answer == "Paris."
+            states = pool.states()
+    assert [state.state for state in states] == ["cooling", "ready"]
+
+
+@pytest.mark.parametrize(
     ("question", "options", "model"),
     [
         pytest.param([IMAGE], {}, "with-vision", id="an image"),

@@ -29,6 +29,8 @@ def split(pieces: list[str], *, opened: bool = False) -> tuple[str, str, int]:
         pytest.param("Hm.</think>Paris.", "Hm.Paris.", "", 1, id="without beginning"),
         pytest.param("a<think>b</think>c<think>d</think>e", "ace", "bd", 0, id="several"),
         pytest.param("<think></think>Paris.", "Paris.", "", 0, id="empty"),
+        pytest.param("<think/>Paris.", "Paris.", "", 0, id="closed at once"),
+        pytest.param('a<think x="1" />\nb', "ab", "", 0, id="closed at once, with more"),
         pytest.param("Write `<think>` so.", "Write `<think>` so.", "", 0, id="quoted"),
         pytest.param("1 < 2 <b>x</b> <thinker>", "1 < 2 <b>x</b> <thinker>", "", 0, id="other"),
         pytest.param("x <", "x <", "", 0, id="the beginning of a tag at the end"),
