@@ -2,17 +2,18 @@
 
 import logging
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from langchain_core.language_models import LangSmithParams
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessageChunk, BaseMessage
-from pydantic import Field, PrivateAttr, SecretStr, model_validator
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from pydantic import ConfigDict, PrivateAttr, SecretStr, model_validator
 
 from chatbot.errors import ModelError
 from chatbot.models.completion import Completion
-from chatbot.models.completion_request import completion_request, takes_temperature
 from chatbot.models.endpoint_client import EndpointClient, Received
 from chatbot.models.event_stream import EventStream
 from chatbot.models.streamed_model import StreamedModel
@@ -23,25 +24,22 @@ COMPLETIONS = "/chat/completions"
 WEB_PAGE = "it is a web page, not a model. The address usually ends with /v1"
 TOO_LONG = "its reply is too long"
 LONGEST_COMPLETION = 64 * 1024 * 1024
+_ONLY_FOR_THE_SDK = ("extra_headers", "extra_query", "timeout", "stream_usage")
 _NO_STREAMING = re.compile(r"\bstream(ing)?\b", re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 
 
-class OpenAICompatibleModel(StreamedModel):
-    """A model that is asked over HTTP, in the words of OpenAI's chat completions.
+class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
+    """LangChain's OpenAI model with a reader of its own for what comes back.
 
-    LangChain's own class is not used: it takes seconds to load, its SDK costs several times as
-    much for each chunk, and reasoning, cut streams, time limits and other dialects are lost or
-    misread there. Every failure is a `ModelError`. Each call is one request: whoever retries
-    stands above.
+    LangChain makes the request; the reply is read here, because reasoning, cut streams, time
+    limits and other dialects are lost or misread on the usual way, at several times the cost.
+    Every failure is a `ModelError`. Each call is one request: whoever retries stands above.
     """
 
-    model: str
-    base_url: str | None = Field(default=None, repr=False)  # it may hold a login
-    api_key: SecretStr | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
     provider: str = "openai"
     can_stream: bool = True
     reasoning_opened: bool = False
@@ -52,26 +50,15 @@ class OpenAICompatibleModel(StreamedModel):
     _streams: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
-    def _make_client(self) -> Self:
-        base_url = self.base_url or OPENAI_URL
+    def validate_environment(self) -> Self:
+        """Make the client. In LangChain's class this makes those of the OpenAI SDK."""
+        base_url = self.openai_api_base or OPENAI_URL
+        key = self.openai_api_key
+        secret = key.get_secret_value() if isinstance(key, SecretStr) else ""
         host = urlsplit(base_url).netloc.rpartition("@")[2]
-        secret = self.api_key.get_secret_value() if self.api_key else ""
-        name = self.label or f"{self.model} at {host}"
+        name = self.label or f"{self.model_name} at {host}"
         self._client = EndpointClient(base_url, api_key=secret, name=name)
         return self
-
-    @property
-    def _llm_type(self) -> str:
-        return "openai-compatible"
-
-    @property
-    def _identifying_params(self) -> Mapping[str, Any]:
-        return {"model_name": self.model, **self._defaults()}
-
-    def _get_ls_params(
-        self, stop: list[str] | None = None, **kwargs: object
-    ) -> LangSmithParams:
-        return {**super()._get_ls_params(stop=stop, **kwargs), "ls_provider": self.provider}
 
     @property
     def name_for_people(self) -> str:
@@ -92,7 +79,7 @@ class OpenAICompatibleModel(StreamedModel):
         """
         timer = Timer(limits)
         for _ in range(3):
-            payload = self._payload(messages, options)
+            payload = self._get_request_payload(messages, **options)
             if not payload["stream"]:
                 timer.whole()
             try:
@@ -116,6 +103,19 @@ class OpenAICompatibleModel(StreamedModel):
             return True
         return False
 
+    def with_structured_output(
+        self,
+        schema: Any = None,  # noqa: ANN401 - LangChain's signature
+        *,
+        method: Literal["function_calling", "json_mode", "json_schema"] = "function_calling",
+        **kwargs: Any,  # noqa: ANN401 - LangChain's signature
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return the model with answers as values, by default through a tool.
+
+        Fewer endpoints know schemas than tools, and LangChain reads the former with the SDK.
+        """
+        return super().with_structured_output(schema, method=method, **kwargs)
+
     async def _ask(
         self, payload: Mapping[str, Any], timer: Timer
     ) -> AsyncGenerator[AIMessageChunk]:
@@ -131,25 +131,19 @@ class OpenAICompatibleModel(StreamedModel):
             facts = {"endpoint": self._client.name, "hint": hint}
             logger.warning("an answer had stray think tags", extra=facts)
 
-    def _payload(
-        self, messages: Sequence[BaseMessage], options: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        payload = completion_request(
-            self.model,
-            messages,
-            {**self._defaults(), **options},
-            of_openai=self.base_url in {None, OPENAI_URL},
-        )
+    def _get_request_payload(self, input_: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Return LangChain's request, made fit for endpoints that are not OpenAI's own."""
+        payload = super()._get_request_payload(input_, **kwargs)
+        for name in _ONLY_FOR_THE_SDK:
+            payload.pop(name, None)
+        payload |= payload.pop("extra_body", None) or {}
         payload["stream"] = self.can_stream and self._streams
         if payload["stream"] and self._reports_usage:
             payload["stream_options"] = {"include_usage": True}
+        own = self.openai_api_base in {None, OPENAI_URL}
+        if not own and "max_completion_tokens" in payload:
+            payload["max_tokens"] = payload.pop("max_completion_tokens")
         return payload
-
-    def _defaults(self) -> Mapping[str, Any]:
-        given: dict[str, float | None] = {"max_tokens": self.max_tokens}
-        if takes_temperature(self.model):
-            given["temperature"] = self.temperature
-        return {name: value for name, value in given.items() if value is not None}
 
 
 async def _read(

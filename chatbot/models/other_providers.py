@@ -4,16 +4,17 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import Runnable
 
 from chatbot.errors import ConfigurationError
 from chatbot.models.endpoints import PACKAGES, Endpoint
 from chatbot.models.failures import error_of_exception, model_error
 from chatbot.models.finish_reasons import finish_reason
-from chatbot.models.streamed_model import StreamedModel
+from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits, Timer
 from chatbot.settings import Settings
 
@@ -37,6 +38,16 @@ class OtherProviderModel(StreamedModel):
     @property
     def _llm_type(self) -> str:
         return self.inner._llm_type  # noqa: SLF001 - the name in traces
+
+    def bind_tools(
+        self,
+        tools: Sequence[Tool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: object,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind the tools: the provider's package gives them its own form at each call."""
+        return self.bind(**offered(tools, tool_choice), **kwargs)
 
     async def aclose(self) -> None:
         """Do nothing: the provider's package owns its connections."""

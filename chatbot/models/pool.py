@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from langchain_core.language_models import LangSmithParams
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.language_models import LangSmithParams, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
 from chatbot.errors import ModelError
@@ -18,7 +19,7 @@ from chatbot.models.context_window import RESERVED_TOKENS, ContextWindow, window
 from chatbot.models.endpoints import ABILITIES, Ability, Endpoint
 from chatbot.models.pool_call import PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
-from chatbot.models.streamed_model import StreamedModel
+from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
 from chatbot.models.tokens import (
     CautiousCounter,
@@ -101,6 +102,16 @@ class ModelPool(StreamedModel):
         await end(*(task for task in self._loading if task.get_loop() is here))
         for member in self._members:
             await member.model.aclose()
+
+    def bind_tools(
+        self,
+        tools: Sequence[Tool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: object,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind the tools. Each endpoint gets them in its own form."""
+        return self.bind(**offered(tools, tool_choice), **kwargs)
 
     @property
     def _llm_type(self) -> str:

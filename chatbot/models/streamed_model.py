@@ -21,7 +21,7 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -57,16 +57,6 @@ class StreamedModel(BaseChatModel):
     @abstractmethod
     async def aclose(self) -> None:
         """Close the connections."""
-
-    def bind_tools(
-        self,
-        tools: Sequence[Tool],
-        *,
-        tool_choice: str | None = None,
-        **kwargs: object,
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Bind the tools and the choice among them, in the form of OpenAI's API."""
-        return self.bind(**_offered(tools, tool_choice), **kwargs)
 
     async def astream(
         self,
@@ -179,7 +169,7 @@ def _refuse_cut_calls(message: AIMessage) -> None:
     message.tool_calls = []
 
 
-def _offered(tools: Sequence[Tool], tool_choice: object) -> dict[str, Any]:
+def offered(tools: Sequence[Tool], tool_choice: object) -> dict[str, Any]:
     """Return tools and the choice among them in the form of OpenAI's API."""
     options: dict[str, Any] = {"tools": [convert_to_openai_tool(tool) for tool in tools]}
     names = {tool["function"]["name"] for tool in options["tools"]}
