@@ -168,11 +168,11 @@ def test_nothing_to_quote(passages: list[dict[str, Any]]) -> None:
     ],
 )
 def test_long_texts_take_no_time(question: str, text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()  # of this process alone: others may be busy
 
     quotations(question, [{"number": each, "text": text} for each in range(6)])
 
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 10  # what grows with the square takes minutes
 
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=300), max_size=4))
