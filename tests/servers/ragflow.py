@@ -85,6 +85,8 @@ class RagflowServer(Loopback):
         if path == "/system/healthz" and self.version != "0.22":
             parts = {"db": "ok", "doc_engine": "ok", "redis": "ok", "storage": "ok"}
             await reply.json({**parts, "status": "ok"})
+        elif path == "/system/version" and self.version != "0.22":
+            await reply.json({"code": 0, "data": f"v{self.version}.0", "message": "success"})
         elif request.headers.get("authorization", "").split(" ")[-1] != self.key:
             unauthorized = "<Unauthorized '401: Unauthorized'>"
             await reply.json({"code": 401, "data": None, "message": unauthorized}, status=401)

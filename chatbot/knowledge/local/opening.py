@@ -10,8 +10,8 @@ from chatbot.models.endpoint_client import EndpointClient
 from chatbot.settings import Settings
 
 
-def similarity_of(settings: Settings) -> Similarity | None:
-    """Return the search by meaning, where the settings name an endpoint for embeddings.
+def embedder_of(settings: Settings) -> Embedder | None:
+    """Return the endpoint for embeddings, where the settings name one.
 
     Raises:
         ConfigurationError: Its address or its model is missing.
@@ -29,9 +29,20 @@ def similarity_of(settings: Settings) -> Similarity | None:
         raise ConfigurationError(message)
     secret = "" if key is None else key.get_secret_value()
     client = EndpointClient(address, api_key=secret, name=f"{model} for embeddings")
+    return Embedder(client, model)
+
+
+def similarity_of(settings: Settings) -> Similarity | None:
+    """Return the search by meaning, where the settings name an endpoint for embeddings.
+
+    Raises:
+        ConfigurationError: Its address or its model is missing.
+    """
+    embedder = embedder_of(settings)
+    if embedder is None:
+        return None
     folder = settings.path(settings.knowledge_dir)
-    kind = sha256(f"{address}\n{model}\n{folder}".encode(errors="replace")).hexdigest()[:16]
+    source = f"{settings.embedding_base_url}\n{embedder.model}\n{folder}"
+    kind = sha256(source.encode(errors="replace")).hexdigest()[:16]
     place = settings.path(settings.chatbot_data_dir) / "knowledge-vectors" / kind
-    return Similarity(
-        Embedder(client, model), VectorStore(place), threshold=settings.embedding_threshold
-    )
+    return Similarity(embedder, VectorStore(place), threshold=settings.embedding_threshold)

@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from chatbot.errors import ChatbotError
 from chatbot.settings import Settings
+from serving.cli.doctor.embeddings import examine_embeddings
 from serving.cli.doctor.findings import Examination, Finding
 from serving.cli.doctor.history import examine_history
 from serving.cli.doctor.knowledge import examine_knowledge
+from serving.cli.doctor.langsmith import examine_langsmith
 from serving.cli.doctor.model import examine_model
 from serving.cli.doctor.parts import MODEL, set_fields
-from serving.cli.doctor.surroundings import examine_disk, examine_langsmith, examine_prompts
+from serving.cli.doctor.surroundings import examine_disk, examine_prompts
 from serving.cli.doctor.tools import examine_tools
+from serving.cli.doctor.users import examine_users
 
 CLOSING_SECONDS = 1.0
 
@@ -23,8 +26,10 @@ logger = logging.getLogger(__name__)
 EXAMINATIONS: Mapping[str, Examination] = {
     "history": examine_history,
     "knowledge": examine_knowledge,
+    "embeddings": examine_embeddings,
     "model": examine_model,
     "tools": examine_tools,
+    "users": examine_users,
     "prompts": examine_prompts,
     "langsmith": examine_langsmith,
     "disk": examine_disk,
@@ -32,6 +37,9 @@ EXAMINATIONS: Mapping[str, Examination] = {
 ADVICE = {
     "history": "Start MongoDB, or correct MONGODB_URI. Until then conversations are kept here.",
     "knowledge": "Correct RAGFLOW_BASE_URL and RAGFLOW_API_KEY, or start RAGFlow.",
+    "embeddings": "Correct EMBEDDING_BASE_URL and EMBEDDING_MODEL.",
+    "users": "Correct AUTH_KEYS_DIR, JWT_SECRET or JWT_JWKS_FILE, or remove it.",
+    "prompts": "Correct PROMPTS_DIR, or remove it: the chatbot has prompts of its own.",
     "tools": "Correct the [mcp.<name>] tables in MODELS_FILE.",
     "model": "Correct LLM_MODEL and the address and key of its endpoint.",
 }
@@ -39,7 +47,11 @@ ADVICE = {
 
 def load(settings: Settings) -> None:
     """Import what the examinations use: that takes seconds and is nobody's failure."""
-    modules = ["chatbot.knowledge.local.knowledge_base", "chatbot.models.extractive"]
+    modules = [
+        "chatbot.knowledge.local.knowledge_base",
+        "chatbot.knowledge.local.opening",
+        "chatbot.models.extractive",
+    ]
     if settings.ragflow_base_url is not None:
         modules.append("chatbot.knowledge.ragflow.knowledge_base")
     if set_fields(settings, MODEL):

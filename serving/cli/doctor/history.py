@@ -49,14 +49,16 @@ async def examine_history(settings: Settings, note: Note) -> None:
 
 async def _count_waiting(file: Path, note: Note) -> None:
     """Tell what was kept on this machine while MongoDB was away, and is still here."""
-    if not await asyncio.to_thread(file.exists):
-        return
-    async with LocalChatHistory(file) as local:
-        waiting = await local.file.read(outbox.size)
+    waiting = 0
+    if await asyncio.to_thread(file.exists):
+        async with LocalChatHistory(file) as local:
+            waiting = await local.file.read(outbox.size)
+    detail = f"Changes that wait on this machine for MongoDB: {waiting}."
     if waiting:
-        detail = f"Changes that wait on this machine for MongoDB: {waiting}."
         advice = "They are sent when MongoDB is back and the chatbot runs."
         note(Finding(PART, "warn", detail, advice))
+    else:
+        note(Finding(PART, "ok", detail))
 
 
 async def _examine_mongodb(settings: Settings, uri: str, note: Note) -> None:
@@ -85,9 +87,11 @@ async def _examine_mongodb(settings: Settings, uri: str, note: Note) -> None:
 
 def _compare_clocks(theirs: datetime, note: Note) -> None:
     apart = (theirs.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+    detail = f"The clock of MongoDB is {apart:+.1f} s away from the one of this machine."
     if abs(apart) > CLOCK_SECONDS:
-        detail = f"The clock of MongoDB is {apart:+.0f} s away from the one of this machine."
         note(Finding(PART, "warn", detail, "Set both by NTP: sessions expire by these clocks."))
+    else:
+        note(Finding(PART, "ok", detail))
 
 
 async def _write(history: MongoChatHistory, settings: Settings, note: Note) -> None:

@@ -8,6 +8,7 @@ from chatbot.ports import KnowledgeBase
 from chatbot.settings import Settings
 from serving.cli.doctor.findings import Finding, Note
 from serving.cli.doctor.parts import KNOWLEDGE, only
+from serving.cli.doctor.values import without_password
 from serving.cli.words import in_one_line
 
 PART = "knowledge"
@@ -23,7 +24,8 @@ async def examine_knowledge(settings: Settings, note: Note) -> None:
             note(Finding(PART, "fail", reason, _advice(remote=remote)))
             return
         if remote:
-            note(Finding(PART, "ok", f"RAGFlow answers at {settings.ragflow_base_url}."))
+            address = without_password(str(settings.ragflow_base_url))
+            note(Finding(PART, "ok", f"RAGFlow answers at {address} and takes the key."))
         else:
             folder = settings.path(settings.knowledge_dir)
             detail = f"RAGFlow is not set: the documents in {folder} are searched."
@@ -31,16 +33,16 @@ async def examine_knowledge(settings: Settings, note: Note) -> None:
             await _tell_skipped(knowledge, note)
         await asyncio.gather(
             _search(knowledge, settings.passages, note, remote=remote),
-            _examine_datasets(settings, note),
+            _examine_ragflow(settings, note),
         )
 
 
-async def _examine_datasets(settings: Settings, note: Note) -> None:
+async def _examine_ragflow(settings: Settings, note: Note) -> None:
     address, key = settings.ragflow_base_url, settings.ragflow_api_key
     if address is not None and key is not None:
-        from serving.cli.doctor.datasets import examine_datasets  # noqa: PLC0415 - heavy
+        from serving.cli.doctor.ragflow import examine_ragflow  # noqa: PLC0415 - heavy
 
-        await examine_datasets(address, key, settings.knowledge_timeout_seconds, note)
+        await examine_ragflow(address, key, settings.knowledge_timeout_seconds, note)
 
 
 async def _tell_skipped(knowledge: KnowledgeBase, note: Note) -> None:

@@ -1,7 +1,6 @@
-"""Examines what is around the chatbot: prompts, traces, disk."""
+"""Examines what is around the chatbot: prompts and disk."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,19 +18,6 @@ async def examine_prompts(settings: Settings, note: Note) -> None:
     await asyncio.to_thread(Prompts.load, folder)
     detail = f"The files in {folder} replace ours." if folder else "The prompts are ours."
     note(Finding("prompts", "ok", detail))
-
-
-async def examine_langsmith(settings: Settings, note: Note) -> None:
-    """Say whether turns are traced. LangSmith itself is not asked."""
-    del settings
-    if os.environ.get("LANGSMITH_TRACING", "").lower() not in {"true", "1"}:
-        note(Finding("langsmith", "off", "LANGSMITH_TRACING is not true: no traces are sent."))
-    elif os.environ.get("LANGSMITH_API_KEY") or os.environ.get("LANGSMITH_ENDPOINT"):
-        project = os.environ.get("LANGSMITH_PROJECT") or "default"
-        note(Finding("langsmith", "ok", f"Turns are traced into the project {project}."))
-    else:
-        advice = "Set LANGSMITH_API_KEY, or LANGSMITH_TRACING=false."
-        note(Finding("langsmith", "fail", "LANGSMITH_TRACING is on without a key.", advice))
 
 
 async def examine_disk(settings: Settings, note: Note) -> None:

@@ -1,9 +1,11 @@
-"""Examines the datasets of RAGFlow: those without a parsed document find nothing."""
+"""Examines RAGFlow itself: its version, and the datasets that find nothing."""
 
 from pydantic import SecretStr
 
+from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.fields import Row, number_of, text
 from chatbot.knowledge.ragflow.listing import rows_of_all_pages
+from chatbot.knowledge.ragflow.request import Request
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 from chatbot.knowledge.ragflow.wire import PAGE_SIZE
 from serving.cli.doctor.findings import Finding, Note
@@ -13,10 +15,11 @@ PART = "knowledge"
 LISTED = 5
 
 
-async def examine_datasets(address: str, key: SecretStr, seconds: float, note: Note) -> None:
-    """Count the datasets and name the empty ones."""
+async def examine_ragflow(address: str, key: SecretStr, seconds: float, note: Note) -> None:
+    """Tell its version, count the datasets and name the empty ones."""
     transport = RagflowTransport(address, key.get_secret_value(), timeout_seconds=seconds)
     try:
+        note(await _version(transport))
         rows = await rows_of_all_pages(
             transport,
             lambda page: lambda: transport.list_datasets(page=page, page_size=PAGE_SIZE),
@@ -29,7 +32,17 @@ async def examine_datasets(address: str, key: SecretStr, seconds: float, note: N
     for row in empty[:LISTED]:
         note(_empty(row))
     if len(empty) > LISTED:
-        note(Finding(PART, "warn", f"{len(empty) - LISTED} more datasets find nothing."))
+        detail = f"{len(empty) - LISTED} more datasets find nothing."
+        note(Finding(PART, "warn", detail, "Parse their documents in RAGFlow."))
+
+
+async def _version(transport: RagflowTransport) -> Finding:
+    try:
+        envelope = await transport.fetch(Request(method="GET", path="/system/version"))
+    except RagflowError:
+        return Finding(PART, "ok", "RAGFlow does not tell its version, as older ones do not.")
+    version = in_one_line(text(envelope.get("data")), 40)
+    return Finding(PART, "ok", f"RAGFlow has the version {version or 'unknown'}.")
 
 
 def _empty(row: Row) -> Finding:
