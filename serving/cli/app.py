@@ -18,6 +18,7 @@ from serving.cli.options import (
     Port,
     RouteName,
     SessionName,
+    UserName,
 )
 from serving.cli.startup import load_settings
 from serving.cli.words import complain
@@ -99,6 +100,7 @@ def chat(
     assistant: AssistantNames = None,
     route: RouteName = None,
     language: LanguageName = None,
+    user: UserName = None,
 ) -> None:
     """Talk with the chatbot. The conversation goes on at the next start.
 
@@ -111,6 +113,7 @@ def chat(
         settings,
         {
             "session_id": session,
+            "user_id": user,
             "assistants": assistant,
             "route": route,
             "language": language,
@@ -130,6 +133,7 @@ def ask(  # noqa: PLR0913 - one for each option
     assistant: AssistantNames = None,
     route: RouteName = None,
     language: LanguageName = None,
+    user: UserName = None,
 ) -> None:
     """Ask one question and print the answer with its sources.
 
@@ -150,6 +154,7 @@ def ask(  # noqa: PLR0913 - one for each option
         {
             "images": [picture(each) for each in image or ()],
             "session_id": session,
+            "user_id": user,
             "assistants": assistant,
             "route": route,
             "language": language,
@@ -167,12 +172,13 @@ def why(
         str | None, typer.Option(metavar="ID", help="The turn. [default: the last one]")
     ] = None,
     as_json: AsJson = False,
+    user: UserName = None,
 ) -> None:
     """Show how an answer came about: route, query, passages, times, tokens, trace."""
     settings = load_settings()
     from serving.cli.sessions import explain_turn
 
-    explain_turn(settings, session, turn, as_json=as_json)
+    explain_turn(settings, session, turn, as_json=as_json, user=user)
 
 
 @app.command()

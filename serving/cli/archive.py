@@ -12,13 +12,15 @@ from serving.cli.words import complain, print_json
 STDIN = "-"
 
 
-def export(settings: Settings, session_id: str, file: Path | None) -> None:
+def export(
+    settings: Settings, session_id: str, file: Path | None, *, user: str | None = None
+) -> None:
     """Write a session as JSON to a file, or to stdout.
 
     Raises:
         InputError: There is no such session, or the file cannot be written.
     """
-    data = with_bot(settings, lambda bot: bot.export(session_id))
+    data = with_bot(settings, lambda bot: bot.export(session_id, user_id=user))
     if file is None:
         print_json(data)
         return
@@ -29,7 +31,9 @@ def export(settings: Settings, session_id: str, file: Path | None) -> None:
         raise InputError(message) from None
 
 
-def restore(settings: Settings, file: str, session_id: str | None) -> None:
+def restore(
+    settings: Settings, file: str, session_id: str | None, *, user: str | None = None
+) -> None:
     """Make a session from such a document.
 
     Raises:
@@ -44,5 +48,7 @@ def restore(settings: Settings, file: str, session_id: str | None) -> None:
     except ValueError:
         message = f"{file} is not JSON, as `chatbot sessions export` writes it."
         raise InputError(message) from None
-    session = with_bot(settings, lambda bot: bot.import_(data, session_id=session_id))
+    session = with_bot(
+        settings, lambda bot: bot.import_(data, user_id=user, session_id=session_id)
+    )
     complain(f"The session is there as {session.session_id}.")

@@ -1,16 +1,18 @@
 """`chatbot chat`: a conversation in the terminal."""
 
+from typing import cast
+
 from chatbot.domain import Session
 from chatbot.errors import ChatbotError
 from chatbot.settings import Settings
 from graphs.conversation import Choices
-from graphs.synchronous import SyncChatbot, open_chatbot_sync
+from graphs.synchronous import open_chatbot_sync
 from serving.cli.conversation import Conversation
 from serving.cli.lines import Lines
 from serving.cli.signals import exit_on_signals
 from serving.cli.slash import obey
 from serving.cli.views import open_console
-from serving.cli.words import complain, in_one_line
+from serving.cli.words import complain
 
 
 def chat(settings: Settings, choices: Choices) -> None:
@@ -22,16 +24,17 @@ def chat(settings: Settings, choices: Choices) -> None:
     exit_on_signals()
     console = open_console()
     session = Session(session_id=choices.get("session_id") or settings.default_session_id)
+    named = cast("Choices", {name: value for name, value in choices.items() if value})
     file = settings.path(settings.chatbot_data_dir) / "input_history"
     with Lines(file) as lines, open_chatbot_sync(settings) as bot:
         conversation = Conversation(
             bot=bot,
             console=console,
             session_id=session.session_id,
-            choices=choices,
+            choices=named,
         )
         if console.is_terminal:
-            console.print(_greeting(bot, session.session_id), style="dim")
+            conversation.tell(f"{conversation.place()}\n/help shows what you can do.")
         while conversation.goes_on:
             _exchange(conversation, lines)
 
@@ -58,14 +61,3 @@ def _exchange(conversation: Conversation, lines: Lines) -> None:
         complain("(interrupted)")
     except ChatbotError as error:
         complain(error.message)
-
-
-def _greeting(bot: SyncChatbot, session_id: str) -> str:
-    try:
-        turns = bot.turns(session_id, limit=1)
-    except ChatbotError as error:
-        return f"Session {session_id}. {error.message}"
-    if not turns:
-        return f"Session {session_id}. /help shows what you can do."
-    last = in_one_line(turns[-1].question, 60)
-    return f"Session {session_id}, last asked: {last}\n/help shows what you can do."

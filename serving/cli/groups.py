@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from serving.cli.options import AsJson, AssistantNames
+from serving.cli.options import AsJson, AssistantNames, UserName
 from serving.cli.startup import load_settings
 
 sessions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -19,12 +19,13 @@ def list_sessions(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     as_json: AsJson = False,
+    user: UserName = None,
 ) -> None:
     """List the conversations, the latest first."""
     settings = load_settings()
     from serving.cli import sessions as commands
 
-    commands.list_sessions(settings, limit, as_json=as_json)
+    commands.list_sessions(settings, limit, as_json=as_json, user=user)
 
 
 @sessions.command("show")
@@ -33,12 +34,13 @@ def show_session(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many of its newest turns.")] = 50,
     as_json: AsJson = False,
+    user: UserName = None,
 ) -> None:
     """Print a conversation."""
     settings = load_settings()
     from serving.cli import sessions as commands
 
-    commands.show_session(settings, session, limit, as_json=as_json)
+    commands.show_session(settings, session, limit, as_json=as_json, user=user)
 
 
 @sessions.command("clear")
@@ -46,6 +48,7 @@ def clear_session(
     session: Annotated[str, typer.Argument(help="The name of the session.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    user: UserName = None,
 ) -> None:
     """Forget a conversation. This cannot be taken back."""
     settings = load_settings()
@@ -53,7 +56,7 @@ def clear_session(
 
     if not yes:
         typer.confirm(f"Forget everything that was said in {session}?", abort=True)
-    commands.clear_session(settings, session)
+    commands.clear_session(settings, session, user=user)
 
 
 sessions.command("delete", help="The same as `clear`.")(clear_session)
@@ -65,24 +68,27 @@ def search_sessions(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     as_json: AsJson = False,
+    user: UserName = None,
 ) -> None:
     """Find what was said before."""
     settings = load_settings()
     from serving.cli import sessions as commands
 
-    commands.search_sessions(settings, text, limit, as_json=as_json)
+    commands.search_sessions(settings, text, limit, as_json=as_json, user=user)
 
 
 @sessions.command("rename")
 def rename_session(
     session: Annotated[str, typer.Argument(help="The name of the session.")],
     title: Annotated[str, typer.Argument(help="Its new title.")],
+    *,
+    user: UserName = None,
 ) -> None:
     """Give a conversation another title. Its name stays."""
     settings = load_settings()
     from serving.cli import sessions as commands
 
-    commands.rename_session(settings, session, title)
+    commands.rename_session(settings, session, title, user=user)
 
 
 @sessions.command("export")
@@ -92,12 +98,13 @@ def export_session(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file. [default: stdout]")
     ] = None,
+    user: UserName = None,
 ) -> None:
     """Write a conversation as JSON, with the record of every turn."""
     settings = load_settings()
     from serving.cli.archive import export
 
-    export(settings, session, output)
+    export(settings, session, output, user=user)
 
 
 @sessions.command("import")
@@ -108,12 +115,13 @@ def import_session(
         str | None,
         typer.Option("--as", metavar="NAME", help="Its name here. [default: the one it had]"),
     ] = None,
+    user: UserName = None,
 ) -> None:
     """Read an exported conversation in again."""
     settings = load_settings()
     from serving.cli.archive import restore
 
-    restore(settings, file, session)
+    restore(settings, file, session, user=user)
 
 
 @knowledge.command("list")

@@ -52,7 +52,9 @@ class Lines:
         """
         text = self._line(PROMPT)
         while text.endswith("\\"):
-            text = text[:-1] + "\n" + self._line(CONTINUED)
+            text = text[:-1] + "\n"
+            with contextlib.suppress(EOFError):  # what there is counts
+                text += self._line(CONTINUED)
         return text.strip()
 
     def _line(self, prompt: str) -> str:

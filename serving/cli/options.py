@@ -11,12 +11,25 @@ def _checked_session(name: str | None) -> str | None:
     return None if name is None else checked_id(name, "session id")
 
 
+def _checked_user(name: str | None) -> str | None:
+    return None if name is None else checked_id(name, "user id", slash=True)
+
+
 SessionName = Annotated[
     str | None,
     typer.Option(
         callback=_checked_session,
         metavar="NAME",
         help="The conversation to go on with. [default: DEFAULT_SESSION_ID]",
+    ),
+]
+UserName = Annotated[
+    str | None,
+    typer.Option(
+        "--user",
+        callback=_checked_user,
+        metavar="NAME",
+        help="Whose conversations. [default: of those who did not sign in]",
     ),
 ]
 AssistantNames = Annotated[

@@ -14,14 +14,16 @@ def picture(text: str) -> str | Path:
     return text if text.lower().startswith(ADDRESSES) else Path(text).expanduser()
 
 
-def save_pictures(bot: SyncChatbot, answer: str, folder: Path) -> list[Path]:
+def save_pictures(
+    bot: SyncChatbot, answer: str, folder: Path, *, user_id: str | None = None
+) -> list[Path]:
     """Write the images that an answer shows into the folder and return their files.
 
     Raises:
         InputError: The answer shows none, or the folder cannot be written.
         HistoryError: One of them could not be read.
     """
-    found = [bot.image(name) for name in dict.fromkeys(names_shown(answer))]
+    found = [bot.image(name, user_id=user_id) for name in dict.fromkeys(names_shown(answer))]
     images = [image for image in found if image is not None]
     if not images:
         message = "The last answer shows no image that is kept."

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from rich.text import Text
 
 from chatbot.domain import Turn
-from chatbot.errors import InputError
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, open_chatbot
 from serving.cli.markdown import AnswerMarkdown
@@ -20,13 +19,13 @@ from serving.cli.words import complain, in_one_line, plain, print_json
 Result = TypeVar("Result")
 
 QUOTED = 80
-LOOKED_BACK = 20  # turns, since those that were replaced do not count
-LARGEST = 1000  # turns among which a named one is looked for
 
 
-def list_sessions(settings: Settings, limit: int, *, as_json: bool) -> None:
+def list_sessions(
+    settings: Settings, limit: int, *, as_json: bool, user: str | None = None
+) -> None:
     """Print the sessions, the latest first."""
-    found = with_bot(settings, lambda bot: bot.sessions(limit=limit))
+    found = with_bot(settings, lambda bot: bot.sessions(user_id=user, limit=limit))
     if as_json:
         print_json(
             [
@@ -45,9 +44,16 @@ def list_sessions(settings: Settings, limit: int, *, as_json: bool) -> None:
         complain("There are no sessions yet.")
 
 
-def show_session(settings: Settings, session_id: str, limit: int, *, as_json: bool) -> None:
+def show_session(
+    settings: Settings,
+    session_id: str,
+    limit: int,
+    *,
+    as_json: bool,
+    user: str | None = None,
+) -> None:
     """Print what was said in a session."""
-    turns = with_bot(settings, lambda bot: bot.turns(session_id, limit=limit))
+    turns = with_bot(settings, lambda bot: bot.turns(session_id, user_id=user, limit=limit))
     if as_json:
         print_json([_as_json(turn) for turn in turns])
         return
@@ -66,7 +72,12 @@ def show_session(settings: Settings, session_id: str, limit: int, *, as_json: bo
 
 
 def explain_turn(
-    settings: Settings, session_id: str | None, turn_id: str | None, *, as_json: bool
+    settings: Settings,
+    session_id: str | None,
+    turn_id: str | None,
+    *,
+    as_json: bool,
+    user: str | None = None,
 ) -> None:
     """Print why an answer is as it is: of the last turn, or of the one that is named.
 
@@ -75,30 +86,24 @@ def explain_turn(
     """
     name = session_id or settings.default_session_id
 
-    async def find(bot: Chatbot) -> Turn | None:
-        turns = await bot.turns(name, limit=LOOKED_BACK if turn_id is None else LARGEST)
-        named = (turn for turn in reversed(turns) if turn_id in {None, turn.id})
-        return next(named, None)
-
-    turn = with_bot(settings, find)
-    if turn is None:
-        message = f"There is no such turn in the session {name}."
-        raise InputError(message)
+    turn = with_bot(settings, lambda bot: bot.turn(name, turn_id, user_id=user))
     if as_json:
         print_json(_as_json(turn))
     else:
         open_console().print(explanation(turn))
 
 
-def clear_session(settings: Settings, session_id: str) -> None:
+def clear_session(settings: Settings, session_id: str, *, user: str | None = None) -> None:
     """Forget a session."""
-    count = with_bot(settings, lambda bot: bot.clear(session_id))
+    count = with_bot(settings, lambda bot: bot.clear(session_id, user_id=user))
     open_console().print(f"{count} {'turn' if count == 1 else 'turns'} forgotten.")
 
 
-def search_sessions(settings: Settings, text: str, limit: int, *, as_json: bool) -> None:
+def search_sessions(
+    settings: Settings, text: str, limit: int, *, as_json: bool, user: str | None = None
+) -> None:
     """Print the turns that have all words of the text."""
-    found = with_bot(settings, lambda bot: bot.search_sessions(text, limit=limit))
+    found = with_bot(settings, lambda bot: bot.search_sessions(text, user_id=user, limit=limit))
     if as_json:
         print_json(
             [
@@ -126,13 +131,15 @@ def search_sessions(settings: Settings, text: str, limit: int, *, as_json: bool)
     open_console().print(table)
 
 
-def rename_session(settings: Settings, session_id: str, title: str) -> None:
+def rename_session(
+    settings: Settings, session_id: str, title: str, *, user: str | None = None
+) -> None:
     """Give a session another title.
 
     Raises:
         InputError: There is no such session, or the title has no words.
     """
-    with_bot(settings, lambda bot: bot.rename(session_id, title))
+    with_bot(settings, lambda bot: bot.rename(session_id, title, user_id=user))
 
 
 def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:

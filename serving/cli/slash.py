@@ -49,7 +49,7 @@ def _new(conversation: Conversation, name: str) -> None:
 
 
 def _sessions(conversation: Conversation, choice: str) -> None:
-    listed = conversation.bot.sessions(limit=LISTED)
+    listed = conversation.bot.sessions(user_id=conversation.user_id, limit=LISTED)
     if choice:
         number = int(choice) if choice.isdecimal() else 0
         known = 0 < number <= len(listed)
@@ -64,9 +64,10 @@ def _sessions(conversation: Conversation, choice: str) -> None:
 
 
 def _sources(conversation: Conversation, _: str) -> None:
-    if not conversation.reply.citations:
+    citations = conversation.last_turn().record.get("citations") or ()
+    if not citations:
         conversation.console.print("The last answer cites nothing.")
-    for citation in conversation.reply.citations:
+    for citation in citations:
         conversation.console.print(source_line(citation), style="bold")
         conversation.console.print(plain(citation["text"]).strip())
         if citation.get("url"):
@@ -106,7 +107,10 @@ def _image(conversation: Conversation, name: str) -> None:
 
 def _save(conversation: Conversation, folder: str) -> None:
     files = save_pictures(
-        conversation.bot, conversation.reply.text, Path(folder or ".").expanduser()
+        conversation.bot,
+        conversation.last_turn().answer,
+        Path(folder or ".").expanduser(),
+        user_id=conversation.user_id,
     )
     for file in files:
         conversation.console.print(str(file))

@@ -58,7 +58,8 @@ def open_console() -> Console:
 
 def view_of_turn(console: Console) -> View:
     """Return the view that suits the console."""
-    return LiveView(console) if console.is_terminal else PlainView()
+    can_redraw = console.is_terminal and not console.is_dumb_terminal
+    return LiveView(console) if can_redraw else PlainView()
 
 
 class PlainView:

@@ -18,6 +18,8 @@ from tests.servers.model import ModelServer, answer, refuse
 LONG = [f"word{number} " for number in range(200)]
 LEAVE = "\x04"
 STOP = "\x03"
+ARROW_UP = "\x1b[A"
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 
 
 def kept(data_dir: Path) -> Sequence[Turn]:
@@ -83,12 +85,45 @@ def test_conversation_in_a_terminal(tmp_path: Path) -> None:
     assert "word199" not in first.answer
 
 
+def test_lines_are_kept_for_their_owner_alone(tmp_path: Path) -> None:
+    with ModelServer([answer("First."), answer("Second.")]) as model:
+        settings = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        for keys, said in (("瓦尔登湖？\n", "First."), (ARROW_UP + "\n", "Second.")):
+            with Terminal(
+                tmp_path, "chat", "--route", "general_chat", settings=settings
+            ) as chat:
+                chat.until("> ")
+                chat.type(keys)
+                chat.until(said)
+                chat.until("\n> ")
+                chat.type(LEAVE)
+                assert chat.code() == 0
+        assert model.seen[-1].question == "瓦尔登湖？"
+
+    assert (tmp_path / "input_history").stat().st_mode & 0o777 == 0o600
+    assert len(kept(tmp_path)) == 2
+
+
+def test_pasted_lines_are_one_question(tmp_path: Path) -> None:
+    with ModelServer([answer("Seen.")]) as model:
+        settings = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        with Terminal(tmp_path, "chat", "--route", "general_chat", settings=settings) as chat:
+            chat.until("> ")
+            chat.type(f"{PASTE_BEGINS}one\ntwo{PASTE_ENDS}\n")
+            chat.until("Seen.")
+            chat.until("\n> ")
+            chat.type(LEAVE)
+            assert chat.code() == 0
+        assert model.seen[-1].question == "one\ntwo"
+
+
 def test_conversation_in_a_pipe(tmp_path: Path) -> None:
-    lines = "瓦尔登湖在哪里？\n/sources\n/quit\nnever asked\n"
+    lines = "瓦尔登湖\\\n在哪里？\n/sources\n/why\\"
     result = run(tmp_path, "chat", "--session", "piped", text=lines)
 
     assert (result.code, result.err) == (0, "")
     assert result.out.count("康科德") >= 2  # in the answer and in its source
+    assert "knowledge_base" in result.out  # the last line counts although it is not whole
     assert "\x1b" not in result.out
     assert "> " not in result.out
 

@@ -117,6 +117,7 @@ def test_an_image_that_was_refused_is_there_for_the_next_try(
 
 
 def test_the_images_of_an_answer_can_be_saved(talk: Conversation, tmp_path: Path) -> None:
+    talk.ask("What is this?")
     with pytest.raises(InputError, match="shows no image"):
         obey(talk, f"/save {tmp_path}")
     talk.ask("draw something")

@@ -52,9 +52,45 @@ def test_why_tells_how_the_answer_came_about(talk: Conversation) -> None:
 
 
 def test_sources_are_quoted(talk: Conversation) -> None:
+    talk.ask("Hello!")
     assert "cites nothing" in shown(talk, "/sources")
     talk.ask(WALDEN)
     assert "康科德" in shown(talk, "/sources")
+
+
+def test_session_begun_elsewhere_goes_on(talk: Conversation) -> None:
+    talk.bot.ask(WALDEN, session_id="begun-elsewhere")
+
+    assert f"last asked: {WALDEN}" in shown(talk, "/sessions begun-elsewhere")
+    assert "康科德" in shown(talk, "/sources")
+    assert "knowledge_base" in shown(talk, "/why")
+    talk.ask(LEAVE)
+    turns = talk.bot.turns("begun-elsewhere")
+    assert [turn.question for turn in turns] == [WALDEN, LEAVE]
+
+
+def test_user_has_sessions_of_their_own(bot: SyncChatbot) -> None:
+    console = Console(file=io.StringIO(), width=100)
+    ann = Conversation(
+        bot=bot, console=console, session_id="of-ann", choices={"user_id": "ann"}
+    )
+    ann.ask(WALDEN)
+    first = ann.last_turn()
+    shown(ann, "/regenerate")
+
+    assert "of-ann" in shown(ann, "/sessions")
+    assert ann.last_turn().id != first.id
+    assert [turn.question for turn in bot.turns("of-ann", user_id="ann")] == [WALDEN]
+    assert bot.turns("of-ann") == []
+
+
+def test_regenerated_answer_is_made_as_the_last_was(talk: Conversation) -> None:
+    talk.bot.ask(WALDEN, session_id=talk.session_id, route="general_chat")
+    shown(talk, "/regenerate")
+    assert talk.last_turn().intent == "general_chat"
+    talk.choices["route"] = None  # the default again
+    shown(talk, "/regenerate")
+    assert talk.last_turn().intent == "knowledge_base"
 
 
 def test_regenerated_answer_takes_the_place_of_the_last(talk: Conversation) -> None:
@@ -76,6 +112,8 @@ def test_edited_question_takes_the_place_of_the_last(talk: Conversation) -> None
     ("line", "words"),
     [
         pytest.param("/why", "Nothing was asked", id="why"),
+        pytest.param("/sources", "Nothing was asked", id="sources"),
+        pytest.param("/save", "Nothing was asked", id="save"),
         pytest.param("/regenerate", "Nothing was asked", id="regenerate"),
         pytest.param("/edit x", "Nothing was asked", id="edit"),
         pytest.param("/edit", "Write the other question", id="edit without a question"),
@@ -183,3 +221,25 @@ def test_commands_on_sessions(
     assert said(sessions.show_session, name, 50, as_json=False) == ""
     with pytest.raises(InputError, match="no session"):
         sessions.rename_session(settings, name, "again")
+
+
+def test_commands_on_sessions_of_a_user(
+    settings: Settings, bot: SyncChatbot, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    user, file = "ben@example.com", tmp_path / "lake.json"
+    bot.ask(WALDEN, session_id="lake", user_id=user)
+
+    sessions.rename_session(settings, "lake", "The pond", user=user)
+    sessions.list_sessions(settings, 50, as_json=False, user=user)
+    sessions.search_sessions(settings, "瓦尔登湖", 50, as_json=False, user=user)
+    sessions.show_session(settings, "lake", 50, as_json=False, user=user)
+    sessions.explain_turn(settings, "lake", None, as_json=False, user=user)
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("The pond", "SESSION", f"> {WALDEN}", "route"))
+
+    export(settings, "lake", file, user=user)
+    restore(settings, str(file), "copy", user=user)
+    assert [turn.question for turn in bot.turns("copy", user_id=user)] == [WALDEN]
+    assert bot.turns("copy") == bot.turns("lake") == []
+    sessions.clear_session(settings, "copy", user=user)
+    assert bot.turns("copy", user_id=user) == []

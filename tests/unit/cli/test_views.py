@@ -3,10 +3,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from chatbot.events import Event
-from serving.cli.views import LiveView, PlainView, View
+from serving.cli.views import LiveView, PlainView, View, view_of_turn
 
 CITATION = {
     "number": 1,
@@ -145,6 +146,25 @@ def test_answer_may_be_longer_than_the_screen() -> None:
         "The end.",
         "",
     ]
+
+
+def test_chinese_lines_fit_the_terminal() -> None:
+    console = terminal()
+    text = (
+        "瓦尔登湖位于马萨诸塞州康科德镇附近，梭罗在湖边住了两年零两个月，写下了《瓦尔登湖》。"
+    )
+    show(LiveView(console), turn(text[:20], text[20:]))
+    lines = lines_of(console)
+    assert "".join(lines) == text
+    assert max(cell_len(line) for line in lines) <= 30
+
+
+def test_terminal_that_cannot_redraw_gets_plain_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    show(view_of_turn(terminal()), turn("The **pond**."))
+    assert capsys.readouterr().out == "The **pond**.\n"
 
 
 def test_stopped_answer_stays() -> None:

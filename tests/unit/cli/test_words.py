@@ -30,6 +30,8 @@ def test_text_for_a_terminal(text: str, shown: str) -> None:
         pytest.param(" a\n b\tc ", None, "a b c", id="white space"),
         pytest.param("abcdef", 4, "abc…", id="too long"),
         pytest.param("abcd", 4, "abcd", id="as long as may be"),
+        pytest.param("瓦尔登湖", 8, "瓦尔登湖", id="Chinese, two columns each"),
+        pytest.param("瓦尔登湖畔", 8, "瓦尔登…", id="Chinese, too long"),
     ],
 )
 def test_text_in_one_line(text: str, width: int | None, shown: str) -> None:
