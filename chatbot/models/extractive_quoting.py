@@ -88,14 +88,22 @@ def is_clear(question: str, asked: str, passages: Sequence[Mapping[str, Any]]) -
     """Return whether a passage is clearly about the question.
 
     A question that was made whole has the words of an earlier subject, which say nothing about
-    what was `asked`: where that has words of its own, some must occur as well.
+    what was `asked`: where that has words of its own, some must occur as well. A passage that
+    was found by its meaning has a higher score than its words give it.
     """
     whole, own = terms(question), terms(asked)
-    taken = [_analysis(passage) for passage in passages[:MOST_PASSAGES]]
-    best = max((features(whole, each).relevance for each in taken), default=0.0)
-    if best < _CLEAR or question == asked or not names_subject(asked):
+    best = covered = 0.0
+    for passage in passages[:MOST_PASSAGES]:
+        taken = _analysis(passage)
+        relevance = features(whole, taken).relevance
+        score = 2 * float(passage.get("score") or 0) - 1  # of a similarity, half says nothing
+        if score >= max(_CLEAR, relevance):
+            return True
+        best = max(best, relevance)
+        covered = max(covered, coverage(own, taken.everything))
+    if question == asked or not names_subject(asked):
         return best >= _CLEAR
-    return max(coverage(own, each.everything) for each in taken) >= _OWN
+    return best >= _CLEAR and covered >= _OWN
 
 
 def _analysis(passage: Mapping[str, Any]) -> Analysis:

@@ -242,3 +242,17 @@ def test_amounts_are_preferred_where_an_amount_is_asked_for() -> None:
 )
 def test_what_is_clearly_about_a_question(question: str, asked: str, *, clear: bool) -> None:
     assert is_clear(question, asked, CLAIMS) is clear
+
+
+@pytest.mark.parametrize(
+    ("score", "clear"),
+    [
+        pytest.param(0.9, True, id="close in its meaning"),
+        pytest.param(0.6, False, id="not so close"),
+        pytest.param(None, False, id="no score"),
+    ],
+)
+def test_what_was_found_by_its_meaning_is_clear(score: float | None, *, clear: bool) -> None:
+    passage = {"number": 1, "text": "The pump is oiled.", "score": score}
+
+    assert is_clear("lubricate a machine", "lubricate a machine", [passage]) is clear
