@@ -102,11 +102,12 @@ class MessagePipeline:
 
     def for_chat(self, assistants: Sequence[Assistant]) -> list[BaseMessage]:
         """Return what the model sees when it answers without the knowledge base."""
-        subjects = ", ".join(assistant.name for assistant in assistants)
+        names = [assistant.name for assistant in assistants]
+        subjects = ", ".join(names) or "(none at the moment)"
         return [
-            SystemMessage(self._system("chat", assistants=subjects or "(none at the moment)")),
+            SystemMessage(self._system("chat", assistants=subjects)),
             *self._history(),
-            self._asked(self.question, {"question": self.question}),
+            self._asked(self.question, {"question": self.question, "assistants": names}),
         ]
 
     def _system(self, name: str, **values: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 from langchain_core.callbacks import (
@@ -19,6 +19,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, PrivateAttr, SkipValidation
 
+from chatbot.domain import Assistant
 from chatbot.errors import KnowledgeBaseError
 from chatbot.models.extractive_phrases import PHRASES
 from chatbot.models.extractive_quoting import is_clear, quotations
@@ -31,6 +32,7 @@ MODEL_NAME = "extractive"
 LOOK_UP = "knowledge_base"
 CHAT = "general_chat"
 _SUBJECTS = 8  # that the model names when it says what it can do
+_NEAREST = 3  # documents that it names where it found nothing
 
 
 class ExtractiveChatModel(BaseChatModel):
@@ -38,7 +40,8 @@ class ExtractiveChatModel(BaseChatModel):
 
     It is called like any other model. Offered the tools `knowledge_base` and `general_chat`, it
     decides by what the knowledge base finds. The message to answer carries `passages`,
-    `question` and `outcome` in its `additional_kwargs`.
+    `question`, `outcome` and the names of the `assistants` that may be asked in its
+    `additional_kwargs`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -186,25 +189,34 @@ class ExtractiveChatModel(BaseChatModel):
         elif asks(question) and names_subject(
             question
         ):  # it was not looked up because nothing is about it
-            yield phrases.nothing(await self._nearest(question))
-            yield f"\n\n{phrases.chat(await self._subjects())}"
+            available = await self._available(extra.get("assistants"))
+            yield phrases.nothing(await self._nearest(question, available))
+            yield f"\n\n{phrases.chat(_subjects(available))}"
         else:
-            yield phrases.chat(await self._subjects())
+            yield phrases.chat(_subjects(await self._available(extra.get("assistants"))))
         yield f"\n\n{phrases.hint}"
 
-    async def _nearest(self, question: str) -> Sequence[str]:
+    async def _available(self, allowed: Collection[str] | None) -> Sequence[Assistant]:
+        """Return the assistants that may be spoken of; without `allowed` all of them."""
         try:
             every = await self.knowledge_base.assistants()
-            found = await self.knowledge_base.search(question, assistants=every, limit=1)
         except KnowledgeBaseError:
             return ()
-        return found.nearest
+        return [each for each in every if allowed is None or each.name in allowed]
 
-    async def _subjects(self) -> list[str]:
+    async def _nearest(self, question: str, available: Sequence[Assistant]) -> Sequence[str]:
+        """Return the documents that come closest, also where their passages hardly match."""
         try:
-            return [each.name for each in await self.knowledge_base.assistants()][:_SUBJECTS]
+            found = await self.knowledge_base.search(
+                question, assistants=available, limit=_NEAREST
+            )
         except KnowledgeBaseError:
-            return []
+            return ()
+        return found.nearest or list(dict.fromkeys(each.document for each in found.passages))
+
+
+def _subjects(available: Sequence[Assistant]) -> Sequence[str]:
+    return [each.name for each in available][:_SUBJECTS]
 
 
 def _questions(messages: Sequence[BaseMessage]) -> list[str]:

@@ -358,6 +358,32 @@ async def test_answers(
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("Hello", id="chat"),
+        pytest.param("What is the capital of France?", id="asked in vain"),
+    ],
+)
+async def test_only_assistants_that_may_be_asked_are_named_and_searched(question: str) -> None:
+    knowledge_base = ScriptedKnowledgeBase()
+    text, _ = await answered(
+        ExtractiveChatModel(knowledge_base=knowledge_base), question, assistants=["Farm"]
+    )
+
+    assert "Farm" in text
+    assert "Zoo" not in text
+    assert all(names == ["Farm"] for _, names in knowledge_base.asked)
+
+
+async def test_documents_that_hardly_match_are_the_nearest() -> None:
+    model = ExtractiveChatModel(knowledge_base=ScriptedKnowledgeBase())
+    text, _ = await answered(model, "What is the capital of France?", assistants=["Zoo"])
+
+    assert "nothing about this was found in it. " in text
+    assert "The documents that come closest: elephants.pdf." in text
+
+
+@pytest.mark.parametrize(
     ("question", "extra"),
     [
         pytest.param("What does oil cost?", {"passages": PASSAGES}, id="found"),
