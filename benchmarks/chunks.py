@@ -92,7 +92,11 @@ async def measure(url: str, wanted: list[str]) -> None:
         for name, stream in streams.items():
             await crowd(stream, 1)
             alone = (await crowd(stream, 1))[0]
-            crowded = await crowd(stream, STREAMS)
+            try:
+                crowded = await crowd(stream, STREAMS)
+            except Exception as error:  # noqa: BLE001 - some clients do not bear it: the others go on
+                _print(name, f"{alone:.0f}", type(error).__name__, "failed")
+                continue
             median = crowded[len(crowded) // 2]
             _print(name, f"{alone:.0f}", f"{median:.0f}", f"{crowded[-1]:.0f}")
 
