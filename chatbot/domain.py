@@ -10,6 +10,7 @@ from chatbot.errors import InputError
 
 Intent = Literal["knowledge_base", "general_chat"]
 TurnStatus = Literal["complete", "stopped", "failed"]
+Thumb = Literal["up", "down"]
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 ANONYMOUS = "anonymous"
@@ -66,8 +67,8 @@ class Turn:
 
     `record` is the audit record, plain JSON: `intent`, `reason`, `query`, `assistants`,
     `passages`, `citations`, `model`, `usage`, `timings` (milliseconds per step), `degraded`,
-    `tools`, `finish_reason`, `error`, `trace_id`, `thread_id`; and `replaces`, the id of the
-    turn in whose place this one stands.
+    `tools`, `finish_reason`, `error`, `trace_id`, `thread_id`; `feedback` (`thumb`,
+    `comment`, `at`); and `replaces`, the id of the turn in whose place this one stands.
     """
 
     id: str

@@ -54,7 +54,7 @@ class ChatHistory(Protocol):
 
         Saving the same turn id again changes nothing, except that a complete turn takes the
         place of a stopped or failed one, and one with more of the answer that of a stopped one.
-        A turn that has no summary in its record may get one.
+        The record of a turn may get a summary, once, and a `feedback` that is newer.
 
         Raises:
             HistoryError: Neither the store nor its fallback could be written.

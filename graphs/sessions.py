@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from chatbot.domain import (
@@ -10,6 +11,7 @@ from chatbot.domain import (
     Match,
     Session,
     SessionSummary,
+    Thumb,
     Turn,
     checked_id,
     in_force,
@@ -21,6 +23,7 @@ from chatbot.ports import Ports, SessionStore
 from chatbot.statistics import summarised
 
 COUNTED = 1_000
+LONGEST_COMMENT = 2_000
 
 
 class Sessions:
@@ -104,6 +107,33 @@ class Sessions:
     ) -> Sequence[Match]:
         """Return the user's turns that have all words of the text, the newest first."""
         return await self._store.search(user_of(user_id), text, limit=limit)
+
+    async def rate(
+        self,
+        session_id: str,
+        turn_id: str,
+        thumb: Thumb | None,
+        comment: str | None = None,
+        *,
+        user_id: str | None = None,
+    ) -> Turn:
+        """Keep with a turn what its reader thinks of it, and return it; no thumb takes it back.
+
+        Raises:
+            InputError: There is no such turn, or the comment is too long.
+        """
+        if comment is not None and len(comment) > LONGEST_COMMENT:
+            message = f"A comment may have {LONGEST_COMMENT} characters."
+            raise InputError(message)
+        turn = await self.turn(session_id, turn_id, user_id=user_id)
+        feedback = {
+            "thumb": thumb,
+            "comment": (comment or "").strip() or None,
+            "at": datetime.now(UTC).isoformat(),
+        }
+        rated = replace(turn, record={**turn.record, "feedback": feedback})
+        await self._ports.history.save(session_of(session_id, user_id), rated)
+        return rated
 
     async def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
         """Give a session another title.

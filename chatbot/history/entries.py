@@ -72,17 +72,27 @@ def supersedes(new: Turn, old: Turn) -> bool:
 
     A stopped one may have been kept by others, who knew only the beginning of its answer.
     """
-    if brings_summary(new, old):
+    if amends(new, old):
         return True
     if old.status == "stopped" and len(new.answer) > len(old.answer):
         return True
     return new.status == "complete" and old.status != "complete"
 
 
-def brings_summary(new: Turn, old: Turn) -> bool:
-    """Tell whether a turn is the same as before, with a summary of what came before it."""
-    same = (new.status, new.answer) == (old.status, old.answer)
-    return same and "summary" in new.record and "summary" not in old.record
+def amends(new: Turn, old: Turn) -> bool:
+    """Tell whether a turn is the same as before, with more in its record.
+
+    That is a summary of what came before it, or what its reader thinks of it now.
+    """
+    if (new.status, new.answer) != (old.status, old.answer):
+        return False
+    gets_summary = "summary" in new.record and "summary" not in old.record
+    return gets_summary or _rated_at(new) > _rated_at(old)
+
+
+def _rated_at(turn: Turn) -> str:
+    """Return when the turn was rated last, in ISO 8601 and UTC, or ""."""
+    return str((turn.record.get("feedback") or {}).get("at", ""))
 
 
 def clean_turn(turn: Turn) -> Turn:

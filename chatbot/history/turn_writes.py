@@ -17,7 +17,7 @@ from chatbot.history.documents import (
     question_id,
     read_entries,
 )
-from chatbot.history.entries import Entry, brings_summary, supersedes
+from chatbot.history.entries import Entry, amends, supersedes
 
 
 def session_writes(
@@ -45,7 +45,7 @@ def _writes(
     if old is None:
         return _inserts(key, user_id, entry, now)
     placed = Entry(turn=entry.turn, seq=old.seq)
-    if brings_summary(entry.turn, old.turn):
+    if amends(entry.turn, old.turn):
         same = {"_id": question_id(key, old.turn.id), "user_id": user_id}
         record = {"record": contents(entry.turn)["record"]}
         return [UpdateOne(same | {"status": old.turn.status}, {"$set": record})]

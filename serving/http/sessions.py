@@ -12,10 +12,11 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from chatbot.domain import Intent, Turn, TurnStatus
+from chatbot.domain import Intent, Thumb, Turn, TurnStatus
 from chatbot.errors import InputError
 from chatbot.events import usage_of
 from graphs.images import addresses_of
+from graphs.sessions import LONGEST_COMMENT
 from serving.http.errors import NotFoundError
 from serving.http.state import Bot, Running
 from serving.http.users import CurrentUser
@@ -46,6 +47,15 @@ class SessionList(BaseModel):
     sessions: list[SessionItem]
 
 
+class Feedback(BaseModel):
+    """What a reader thinks of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    thumb: Thumb | None = None
+    comment: Annotated[str, Field(max_length=LONGEST_COMMENT)] | None = None
+
+
 class TurnItem(BaseModel):
     """One question and what came of it; the names are those of the events.
 
@@ -66,6 +76,7 @@ class TurnItem(BaseModel):
     degraded: list[dict[str, Any]]
     usage: dict[str, Any]
     error: dict[str, Any] | None
+    feedback: Feedback | None
 
 
 class SessionTurns(BaseModel):
@@ -221,11 +232,18 @@ async def export_session(session_id: str, bot: Bot, user_id: CurrentUser) -> JSO
 @router.get("/{session_id}/turns/{turn_id}/why")
 async def why(session_id: str, turn_id: str, bot: Bot, user_id: CurrentUser) -> Explanation:
     """Tell how an answer came about: all that was noted while it was made."""
-    try:
-        turn = await bot.turn(session_id, turn_id, user_id=user_id)
-    except InputError as error:
-        raise NotFoundError(error.message) from None
+    turn = await _turn(bot, session_id, turn_id, user_id)
     return Explanation(turn=_item(turn), record=dict(turn.record))
+
+
+@router.post("/{session_id}/turns/{turn_id}/feedback")
+async def rate(
+    session_id: str, turn_id: str, body: Feedback, bot: Bot, user_id: CurrentUser
+) -> Feedback:
+    """Keep with an answer what its reader thinks of it; without a thumb it is taken back."""
+    await _turn(bot, session_id, turn_id, user_id)
+    turn = await bot.rate(session_id, turn_id, body.thumb, body.comment, user_id=user_id)
+    return Feedback.model_validate(_given(turn))
 
 
 @router.post("/{session_id}/stop")
@@ -252,6 +270,19 @@ async def delete_session(
     return Removed(session_id=session_id, turns=await bot.clear(session_id, user_id=user_id))
 
 
+async def _turn(bot: Bot, session_id: str, turn_id: str, user_id: str) -> Turn:
+    try:
+        return await bot.turn(session_id, turn_id, user_id=user_id)
+    except InputError as error:
+        raise NotFoundError(error.message) from None
+
+
+def _given(turn: Turn) -> dict[str, Any] | None:
+    """Return the feedback of a turn, if it was given any that was not taken back."""
+    kept = turn.record.get("feedback") or {}
+    return {"thumb": kept.get("thumb"), "comment": kept.get("comment")} if kept else None
+
+
 async def _exists(bot: Bot, session_id: str, user_id: str) -> None:
     if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
         message = "There is no such conversation."
@@ -275,4 +306,5 @@ def _item(turn: Turn) -> TurnItem:
         degraded=record.get("degraded") or [],
         usage=usage_of(turn),
         error=record.get("error"),
+        feedback=_given(turn),
     )

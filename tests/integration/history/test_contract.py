@@ -149,6 +149,18 @@ async def test_a_turn_may_get_a_summary_once(history: SessionStore) -> None:
     assert replace(kept[0], record=done.record) == done
 
 
+async def test_the_newest_rating_of_a_turn_counts(history: SessionStore) -> None:
+    done = turn("a")
+    await history.save(SESSION, done)
+    await history.save(SESSION, turn("b", second=1))
+    for thumb, second in (("down", 1), ("up", 3), ("down", 2)):
+        feedback = {"thumb": thumb, "comment": "好", "at": f"2026-01-01T00:00:0{second}"}
+        await history.save(SESSION, replace(done, record={**done.record, "feedback": feedback}))
+    kept = (await history.load(SESSION, limit=9)).turns
+    assert [each.record.get("feedback", {}).get("thumb") for each in kept] == ["up", None]
+    assert replace(kept[0], record=done.record) == done
+
+
 async def test_sessions_never_see_each_other(history: SessionStore) -> None:
     everyone = [SESSION, ALICE, Session(session_id="s", user_id="bob"), Session(session_id="t")]
     for number, session in enumerate(everyone):

@@ -99,6 +99,27 @@ def test_why_tells_all_that_was_noted(client: httpx.Client) -> None:
     client.delete("/api/sessions/why")
 
 
+def test_answer_is_rated_and_rated_anew(client: httpx.Client) -> None:
+    ask(client, "leave?", "rated")
+    (turn,) = client.get("/api/sessions/rated").json()["turns"]
+    address = f"/api/sessions/rated/turns/{turn['id']}/feedback"
+    assert turn["feedback"] is None
+
+    for given in (
+        {"thumb": "down", "comment": "不对"},
+        {"thumb": "up", "comment": None},
+        {"thumb": None, "comment": None},
+    ):
+        assert client.post(address, json=given).json() == given
+        (rated,) = client.get("/api/sessions/rated").json()["turns"]
+        assert rated == {**turn, "feedback": given}
+    for wrong in ({"thumb": "sideways"}, {"comment": "x" * 2001}, {"stars": 5}):
+        assert client.post(address, json=wrong).status_code == 422
+    elsewhere = address.replace("rated", "other")
+    assert client.post(elsewhere, json={"thumb": "up"}).status_code == 404
+    client.delete("/api/sessions/rated")
+
+
 def test_citation_opens_its_document(client: httpx.Client) -> None:
     ask(client, "leave?", "cited")
     (turn,) = client.get("/api/sessions/cited").json()["turns"]
