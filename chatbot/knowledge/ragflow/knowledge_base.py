@@ -8,6 +8,7 @@ from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.addresses import address_of
 from chatbot.knowledge.fusion import distinct, fuse
+from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.cache import Renewed
 from chatbot.knowledge.ragflow.errors import RagflowError
 from chatbot.knowledge.ragflow.listing import Listing, load_listing
@@ -17,6 +18,8 @@ from chatbot.knowledge.ragflow.tasks import all_within
 from chatbot.knowledge.ragflow.transport import RagflowTransport
 
 LIST_SECONDS = 60.0
+NEAREST = 3  # documents that are named where nothing was found
+NEAREST_PASSAGES = 10  # that they are taken from
 MARGIN = 0.95  # whoever waits with the same limit gets what there is before it strikes
 _Result = list[Answer] | RagflowError
 _GRAVEST: Sequence[KnowledgeFailure] = (
@@ -73,9 +76,12 @@ class RagflowKnowledgeBase:
         answers = [
             answer for result in results if isinstance(result, list) for answer in result
         ]
+        passages = self.addressed(_merged(answers, limit))
+        seconds = deadline - time.monotonic()
         return Findings(
-            passages=self.addressed(_merged(answers, limit)),
+            passages=passages,
             failures=_failures(zip(asked, results, strict=True)),
+            nearest=() if passages else await self._nearest(listing, asked, question, seconds),
         )
 
     def addressed(self, passages: Sequence[Passage]) -> list[Passage]:
@@ -131,12 +137,32 @@ class RagflowKnowledgeBase:
             return [
                 Answer(failures=[f"The assistant {chat.name!r} has no dataset in RAGFlow."])
             ]
+        return await self._retrieve(listing, chat, question)
+
+    async def _retrieve(self, listing: Listing, chat: wire.Chat, question: str) -> _Result:
         try:
             return await Retrieval(
                 transport=self._transport, listing=listing, chat=chat, question=question
             ).run()
         except RagflowError as error:
             return error
+
+    async def _nearest(
+        self, listing: Listing, asked: Sequence[Assistant], question: str, seconds: float
+    ) -> tuple[str, ...]:
+        """Return the documents that come closest, below the assistants' thresholds."""
+        chats = [listing.chats[each.id] for each in asked if each.id in listing.chats]
+        searches = [
+            self._retrieve(listing, replace(chat, similarity_threshold=0.0), question)
+            for chat in chats
+            if chat.dataset_ids and chat.similarity_threshold > 0
+        ]
+        results = await all_within(seconds, searches) if searches else []
+        answers = [
+            answer for result in results if isinstance(result, list) for answer in result
+        ]
+        names = (each.document for each in _merged(answers, NEAREST_PASSAGES))
+        return tuple(dict.fromkeys(name for name in names if name))[:NEAREST]
 
 
 def _missing(assistant: Assistant) -> RagflowError:

@@ -39,6 +39,23 @@ async def test_the_passage_about_the_question_comes_first(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+async def test_with_nothing_found_the_documents_below_the_threshold_are_named(
+    version: Version,
+) -> None:
+    far = dataset("pumps", "Pumps are cleaned with water.")
+    shut = {"similarity_threshold": 0.99}
+    with RagflowServer(
+        [Chat(name="Pumps", datasets=[far], settings=shut)], version=version
+    ) as server:
+        findings = await search(server, "Who sells pumps in Peru?")
+        server.fail("/retrieval", "html 502")
+        with pytest.raises(KnowledgeBaseError):
+            await search(server, "Who sells pumps in Peru?")
+
+    assert findings == Findings(passages=[], nearest=("pumps.md",))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("question", ["What about quantum chess?", "量子象棋", "", "  \n"])
 async def test_nothing_about_the_question_is_no_error(version: Version, question: str) -> None:
     with RagflowServer(version=version) as server:
