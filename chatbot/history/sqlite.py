@@ -120,11 +120,16 @@ class SqliteFile:
 
     Each piece of work is one function and one transaction, so that neither another coroutine
     nor a cancelled one ever stands in the middle of it. Several processes may use one file.
+    What is written outlives the process; unless `durable`, the machine's crash may undo it,
+    but no write waits for the disk.
     """
 
-    def __init__(self, path: Path | str, *, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: Path | str, *, busy_seconds: float = BUSY_SECONDS, durable: bool = True
+    ) -> None:
         self.path = str(path)
         self._busy_seconds = busy_seconds
+        self._durable = durable
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
@@ -163,7 +168,7 @@ class SqliteFile:
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
         if self._connection is None:
-            self._connection = _open(self.path, self._busy_seconds)
+            self._connection = _open(self.path, self._busy_seconds, durable=self._durable)
         connection = self._connection
         connection.execute(begin)
         try:
@@ -181,7 +186,7 @@ class SqliteFile:
             self._connection = None
 
 
-def _open(path: str, busy_seconds: float) -> sqlite3.Connection:
+def _open(path: str, busy_seconds: float, *, durable: bool) -> sqlite3.Connection:
     if path != MEMORY:
         folder = Path(path).parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +196,7 @@ def _open(path: str, busy_seconds: float) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         _migrate(connection, path)
     except BaseException:
         connection.close()

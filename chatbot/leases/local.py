@@ -51,7 +51,7 @@ class LocalLeases:
     """Keeps leases in the SQLite file at `path`, which several processes may share."""
 
     def __init__(self, path: Path | str, *, seconds: float = LEASE_SECONDS) -> None:
-        self._file = SqliteFile(path)
+        self._file = SqliteFile(path, durable=False)  # nobody answers after the machine's crash
         self._seconds = seconds
         self._made = False
 
