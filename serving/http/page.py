@@ -1,5 +1,6 @@
 """Serves the web page from memory: a few files, read once."""
 
+import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class Asset:
     """A file of the page."""
 
     body: bytes
+    compressed: bytes
     media_type: str
     etag: str
 
@@ -41,12 +43,16 @@ def load_page(folder: Path = FOLDER) -> Page:
     """Return the page. Reads the disk.
 
     The page itself names its files below the version: those addresses never change their
-    content, so that a browser asks for each of them once.
+    content, so that a browser asks for each of them once. It names all modules, too: a browser
+    need not read one to learn of the next.
     """
     found = sorted(path for path in folder.rglob("*") if path.suffix in MEDIA_TYPES)
     bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
     version = _digest(*bodies.values())
-    bodies[INDEX] = bodies[INDEX].replace(b'"/page/', f'"/page/{version}/'.encode())
+    modules = [path for path in bodies if path.startswith("modules/")]
+    links = "".join(f'    <link rel="modulepreload" href="/page/{path}">\n' for path in modules)
+    index = bodies[INDEX].replace(b"  </head>", f"{links}  </head>".encode())
+    bodies[INDEX] = index.replace(b'"/page/', f'"/page/{version}/'.encode())
     return Page(version=version, assets={path: _asset(path, b) for path, b in bodies.items()})
 
 
@@ -66,8 +72,12 @@ async def asset(path: str, request: Request) -> Response:
 
 
 def _asset(path: str, body: bytes) -> Asset:
-    media_type = MEDIA_TYPES[Path(path).suffix]
-    return Asset(body=body, media_type=media_type, etag=f'"{_digest(body)}"')
+    return Asset(
+        body=body,
+        compressed=gzip.compress(body, mtime=0),
+        media_type=MEDIA_TYPES[Path(path).suffix],
+        etag=f'"{_digest(body)}"',
+    )
 
 
 def _digest(*bodies: bytes) -> str:
@@ -78,7 +88,12 @@ def _response(request: Request, path: str, *, cache: str = "no-cache") -> Respon
     page: Page = request.app.state.page
     if (found := page.assets.get(path)) is None:
         raise HTTPException(404)
-    headers = {"ETag": found.etag, "Cache-Control": cache}
+    # Weak: the same file comes compressed and not.
+    headers = {"ETag": f"W/{found.etag}", "Cache-Control": cache, "Vary": "Accept-Encoding"}
     if found.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(found.body, media_type=found.media_type, headers=headers)
+    body = found.body
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body = found.compressed
+        headers["Content-Encoding"] = "gzip"
+    return Response(body, media_type=found.media_type, headers=headers)

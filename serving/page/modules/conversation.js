@@ -1,13 +1,16 @@
 // A conversation: its turns on the page, and the answer that is being written.
 
-import { ask, readSession, ServiceError, stopAnswer } from "./api.js";
-import { element } from "./dom.js";
-import { say, words } from "./language.js";
-import { TurnView } from "./turn-view.js";
+import { element } from "./controls/dom.js";
+import { MOST_TURNS, readSession, stopAnswer } from "./service/api.js";
+import { ServiceError } from "./service/http.js";
+import { ask, resume } from "./service/stream.js";
+import { failureNote } from "./turn/failure.js";
+import { TurnView } from "./turn/turn-view.js";
+import { say, words } from "./words/language.js";
 
 /** Sends `changed` when an answer begins or ends. */
 export class Conversation extends EventTarget {
-  #stopping = null;
+  #reading = null;
   #answering = null;
   #views = [];
 
@@ -24,20 +27,25 @@ export class Conversation extends EventTarget {
   }
 
   get busy() {
-    return this.#stopping !== null;
+    return this.#reading !== null;
   }
 
-  /** Show what was said before. */
+  /** Show what was said before, and go on with an answer that is being written. */
   async load() {
     this.loading = true;
     const waiting = setTimeout(() => this.root.append(skeleton()), 200);
+    const line = this.#line();
     try {
+      // In this order: what ends in between is in the history then.
+      const events = await resume(this.id, line);
       const turns = await readSession(this.id);
       this.#views = turns.map((turn) => TurnView.kept(turn, this.#actions()));
-      this.root.replaceChildren(...this.#views.map((view) => view.root));
+      const more = turns.length === MOST_TURNS ? [words("earlierTurns", { most: MOST_TURNS }, "p")] : [];
+      this.root.replaceChildren(...more, ...this.#views.map((view) => view.root));
       this.title = turns[0]?.question ?? "";
+      if (events) this.#follow(this.#begin({ question: "" }), line, events);
     } catch (error) {
-      this.root.replaceChildren(loadFailure(error, () => this.load()));
+      this.root.replaceChildren(failureNote(error, { title: words("loadFailed"), retry: () => this.load() }));
     } finally {
       clearTimeout(waiting);
       this.loading = false;
@@ -46,40 +54,69 @@ export class Conversation extends EventTarget {
   }
 
   /** Ask a question and show its answer as it comes; in the place of a view and those after it. */
-  async ask({ question, images }, choices = {}, replaced = null) {
+  async ask(asked, choices = {}, replaced = null) {
     if (this.busy) return;
-    const view = new TurnView({ question, images }, this.#actions(choices));
-    const gone = replaced ? this.#views.splice(this.#views.indexOf(replaced)) : [];
-    for (const each of gone) each.root.remove();
-    this.#views.push(view);
-    this.root.append(view.root);
-    this.title = this.#views[0].question;
-    view.begin();
+    const line = this.#line();
+    const gone = replaced ? this.#remove(replaced) : [];
+    const view = this.#begin(asked, choices);
     const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const body = { question, images, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
-    this.#stopping = new AbortController();
-    this.#answering = this.#show(view, body, this.#stopping.signal);
-    this.#tell();
-    await this.#answering;
-    this.#stopping = null;
+    const body = { ...asked, session_id: this.id, timezone, replaces: replaced?.id, ...choices };
+    await this.#follow(view, line, ask(body, line));
     if (view.unanswered) this.#restore(gone, view, replaced);
     this.#tell();
   }
 
   /** Stop the answer that is being written. */
   async stop() {
-    this.#stopping?.abort();
+    const view = this.#views.at(-1);
+    this.#reading?.abort();
     await this.#answering;
-    await stopAnswer(this.id).catch(() => {}); // Leaving has stopped it as well, a little later.
+    try {
+      await stopAnswer(this.id);
+    } catch (error) {
+      view?.fail(error);
+    }
     this.#tell();
   }
 
-  async #show(view, body, signal) {
+  /** Return the turn's element, if it is among those that are shown. */
+  elementOf(turn) {
+    return this.#views.find(({ id }) => id === turn)?.root ?? null;
+  }
+
+  #line() {
+    const reading = new AbortController();
+    return { reading, signal: reading.signal, lost: (away) => this.#views.at(-1)?.lost(away) };
+  }
+
+  #begin({ question, images }, choices = {}) {
+    const view = new TurnView({ question, images }, this.#actions(choices));
+    this.#views.push(view);
+    this.root.append(view.root);
+    this.title = this.#views[0].question || this.title;
+    view.begin();
+    return view;
+  }
+
+  async #follow(view, { reading, signal }, events) {
+    this.#reading = reading;
+    this.#answering = this.#show(view, signal, events);
+    this.#tell();
+    await this.#answering;
+    this.#reading = null;
+    this.title = this.#views[0]?.question || this.title;
+    this.#tell();
+  }
+
+  async #show(view, signal, coming) {
     try {
-      await this.#follow(view, body, signal);
+      for await (const event of await coming) {
+        if (event.type === "metadata") this.#removeSame(view, event.data);
+        view.take(event);
+      }
     } catch (error) {
       if (signal.aborted) view.stop();
-      else if (error instanceof ServiceError) view.fail({ message: error.message, retry_after: error.retryAfter });
+      else if (error instanceof ServiceError) view.fail(error);
       else {
         view.fail({ message: say("broken") });
         console.error(error);
@@ -87,12 +124,19 @@ export class Conversation extends EventTarget {
     }
   }
 
-  async #follow(view, body, signal) {
-    for await (const event of ask(body, signal)) {
-      view.take(event);
-      if (event.type === "end" || event.type === "error") return;
-    }
-    throw new ServiceError({ code: "cut_off", message: say("cutOff") });
+  /** An answer that was taken up again takes the place of what the history told meanwhile. */
+  #removeSame(view, { turn_id: id, replaces }) {
+    const same = this.#views.find((each) => each !== view && (each.id === id || each.id === replaces));
+    if (!same) return;
+    this.#remove(same);
+    this.#views.push(view);
+    this.root.append(view.root);
+  }
+
+  #remove(first) {
+    const gone = this.#views.splice(this.#views.indexOf(first));
+    for (const each of gone) each.root.remove();
+    return gone;
   }
 
   /** What was to be replaced still counts where nothing came in its place. */
@@ -113,6 +157,7 @@ export class Conversation extends EventTarget {
       act();
     };
     return {
+      session: this.id,
       again: (view, route) =>
         after(() => this.ask(view.asked, route ? { ...choices, route } : choices, replaceable(view))),
       edit: (view, asked) => after(() => this.ask(asked, choices, view.id ? view : null)),
@@ -127,10 +172,4 @@ export class Conversation extends EventTarget {
 function skeleton() {
   const lines = Array.from({ length: 4 }, () => element("div", { class: "skeleton" }));
   return element("div", { "aria-hidden": "true" }, lines);
-}
-
-function loadFailure(error, retry) {
-  const told = words("loadFailed", { reason: error.message });
-  const again = element("button", { class: "button", type: "button", on: { click: retry } }, words("tryAgain"));
-  return element("div", { class: "failure", role: "alert" }, told, again);
 }

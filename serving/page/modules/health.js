@@ -1,27 +1,25 @@
 // The badge that says, in plain words, what does not work as it should.
 
-import { readHealth } from "./api.js";
-import { degradedWords } from "./degraded.js";
-import { element, icon } from "./dom.js";
-import { words } from "./language.js";
-import { menuButton } from "./menu.js";
+import { element } from "./controls/dom.js";
+import { icon } from "./controls/icons.js";
+import { menuButton } from "./controls/menu.js";
+import { readHealth } from "./service/api.js";
+import { degradedWords } from "./turn/degraded.js";
+import { words } from "./words/language.js";
 
 const EVERY = 60_000;
 
 /** Return the badge; it is there only while something is degraded. */
 export function healthBadge() {
   let degraded = [];
-  const text = element("span");
-  const button = element("button", { class: "badge", type: "button" }, icon("alert"), text);
-  const frame = menuButton(button, () => degraded.map((each) => element("p", {}, degradedWords(each))));
+  const button = element("button", { class: "badge", type: "button" }, icon("alert"), words("degraded"));
+  const frame = menuButton(button, () => degraded.map(degradedWords));
   const check = async () => {
     if (document.hidden) return;
     try {
-      degraded = Object.entries((await readHealth()).degraded).map(([part, reason]) => ({ part, reason }));
-      text.replaceChildren(words("degraded"));
+      degraded = Object.entries((await readHealth()).degraded ?? {}).map(([part, reason]) => ({ part, reason }));
     } catch (error) {
       degraded = [{ part: "service", reason: error.message }];
-      text.replaceChildren(words("degraded"));
     }
     frame.hidden = !degraded.length;
   };
@@ -29,6 +27,6 @@ export function healthBadge() {
   check();
   setInterval(check, EVERY);
   document.addEventListener("visibilitychange", check);
-  document.addEventListener("turnended", check);
+  for (const event of ["turnended", "signedin"]) document.addEventListener(event, check);
   return frame;
 }

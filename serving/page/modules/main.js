@@ -1,16 +1,21 @@
 // Puts the page together: which conversation is shown, and what its controls do.
 
-import { closeCard } from "./citations.js";
-import { Composer } from "./composer.js";
+import { Composer } from "./composer/composer.js";
+import { AssistantPicker } from "./composer/picker.js";
+import { element } from "./controls/dom.js";
+import { icon } from "./controls/icons.js";
 import { Conversation } from "./conversation.js";
-import { element, icon } from "./dom.js";
 import { healthBadge } from "./health.js";
-import { applyLanguage, label, say } from "./language.js";
-import { AssistantPicker } from "./picker.js";
 import { Scroller } from "./scrolling.js";
-import { hideSidebar, showSidebar, Sidebar } from "./sidebar.js";
+import { newId } from "./service/ids.js";
+import { listenForSignIn } from "./service/sign-in.js";
+import { hideSidebar, showSidebar, Sidebar } from "./sessions/sidebar.js";
+import { closeCard } from "./turn/citations.js";
 import { welcome } from "./welcome.js";
+import { applyLanguage, label, say } from "./words/language.js";
 
+let shown = null;
+listenForSignIn();
 const scroll = document.getElementById("scroll");
 const title = element("h1", { dir: "auto" });
 const scroller = new Scroller(scroll);
@@ -18,25 +23,27 @@ const picker = new AssistantPicker();
 const composer = new Composer({ send: askHere, stop: () => shown.stop(), picker: picker.root });
 // Conversations that are being answered go on while another one is shown.
 const running = new Map();
-const sidebar = new Sidebar(document.getElementById("sidebar"), { open, begin, removed, running });
-let shown = null;
+const sidebar = new Sidebar(document.getElementById("sidebar"), { open, begin, removed, listed: refresh, running });
 
 function askHere(question, images = []) {
   const choices = picker.names ? { assistants: picker.names } : {};
   shown.ask({ question, images }, choices);
 }
 
-async function open(id, { remember = true } = {}) {
+async function open(id, { remember = true, turn = null } = {}) {
   closeCard();
-  const conversation = running.get(id) ?? made(id);
-  const known = running.has(id);
+  const known = shown?.id === id || running.has(id);
+  const conversation = shown?.id === id ? shown : (running.get(id) ?? made(id));
   shown = conversation;
   sidebar.current = id;
   if (remember) history.pushState({}, "", `/?session=${encodeURIComponent(id)}`);
   scroll.replaceChildren(conversation.root);
   refresh();
   if (!known) await conversation.load();
-  if (shown === conversation) scroller.toLastTurn();
+  if (shown !== conversation) return;
+  const found = conversation.elementOf(turn);
+  if (found) scroller.toTurn(found);
+  else scroller.toLastTurn();
   composer.focus();
 }
 
@@ -73,6 +80,7 @@ function changed(conversation) {
 
 /** Bring the page in line with the conversation that is shown. */
 function refresh() {
+  if (!shown) return;
   composer.busy = shown.busy;
   const content = shown.empty ? null : shown.root;
   if (content && content.parentNode !== scroll) scroll.replaceChildren(content);
@@ -88,11 +96,6 @@ async function removed(id) {
   if (shown.id === id) begin();
 }
 
-function newId() {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 function openAddress() {
   const id = new URLSearchParams(location.search).get("session");
   if (id) open(id, { remember: false });
@@ -103,7 +106,13 @@ const menu = label(element("button", { class: "quiet open", type: "button", on: 
 document.getElementById("bar").append(menu, title, healthBadge());
 document.getElementById("dock").append(scroller.button, composer.root);
 document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
   if (event.key === "Escape" && hideSidebar()) menu.focus();
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    showSidebar();
+    sidebar.search.field.focus();
+  }
 });
 document.addEventListener("languagechange", () => {
   if (scroll.querySelector(".welcome")) scroll.replaceChildren(welcome(askHere));

@@ -1,7 +1,8 @@
 // Puts a question at the top, so that its answer is read downwards while it grows.
 
-import { element, icon } from "./dom.js";
-import { label } from "./language.js";
+import { element } from "./controls/dom.js";
+import { icon } from "./controls/icons.js";
+import { label } from "./words/language.js";
 
 const NEAR = 48;
 const ABOVE = 12;
@@ -19,8 +20,18 @@ export class Scroller {
   /** Show the last turn from its question on. */
   toLastTurn() {
     const last = this.root.querySelector(".turn:last-child");
-    if (!last) return;
-    const away = last.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
+    if (last) this.#show(last);
+  }
+
+  /** Show a turn and let it stand out for a moment. */
+  toTurn(turn) {
+    this.#show(turn);
+    turn.classList.remove("found");
+    requestAnimationFrame(() => turn.classList.add("found"));
+  }
+
+  #show(turn) {
+    const away = turn.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
     this.root.scrollTop += away - ABOVE;
     this.#update();
   }

@@ -1,8 +1,9 @@
 // Dark and light: the system's until somebody chooses.
 
-import { element, icon } from "./dom.js";
-import { label } from "./language.js";
-import { write } from "./storage.js";
+import { element } from "./controls/dom.js";
+import { icon } from "./controls/icons.js";
+import { write } from "./controls/storage.js";
+import { label } from "./words/language.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 

@@ -1,8 +1,8 @@
 // The empty page: a greeting, and questions that can be asked with one click.
 
-import { listSuggestions } from "./api.js";
-import { element } from "./dom.js";
-import { language, words } from "./language.js";
+import { element } from "./controls/dom.js";
+import { listSuggestions } from "./service/api.js";
+import { language, words } from "./words/language.js";
 
 /** Return the greeting; `ask(question)` is called with the suggestion that was chosen. */
 export function welcome(ask) {

@@ -139,7 +139,7 @@ async def test_a_large_image_is_made_smaller(visitor: Visitor) -> None:
 
 async def test_what_cannot_go_with_a_question_is_told(visitor: Visitor) -> None:
     page = await visitor.visit()
-    told = page.locator(".refused")
+    told = page.locator(".composer .refused")
     await attach(page, file("notes.txt", b"words", "text/plain"))
     await expect(told).to_have_text(
         "“notes.txt” is no image that can be read, or larger than 1.9 MB."
@@ -177,7 +177,7 @@ async def test_without_a_model_that_sees_an_image_is_refused(browsers: Browsers)
         await page.goto(url)
         await expect(page.get_by_role("button", name="Add an image")).to_be_hidden()
         await page.evaluate(TRANSFER, [".scroll", "drop", list(SMALL), ""])
-        told = page.locator(".refused")
+        told = page.locator(".composer .refused")
         await expect(told).to_have_text("The language model that is set cannot read images.")
         await expect(previews(page)).to_have_count(0)
         await page.close()

@@ -75,7 +75,7 @@ async def test_all_is_reached_by_keyboard(visitor: Visitor) -> None:
     await visitor.ask("leave?")
     await page.evaluate("document.activeElement.blur()")
     names = []
-    for _ in range(20):
+    for _ in range(26):
         await page.keyboard.press("Tab")
         names.append(
             await page.evaluate(
@@ -89,12 +89,16 @@ async def test_all_is_reached_by_keyboard(visitor: Visitor) -> None:
     for name in (
         "Skip to the question",
         "New conversation",
+        "Search conversations",
+        "More for “leave?”",
+        "Import a conversation",
         "Just chat",
         "Source 1: leave.md",
         "Copy",
         "Edit the question",
         "Answer again",
         "Why this answer",
+        "Good answer",
         "Your question",
         "Where to look",
     ):

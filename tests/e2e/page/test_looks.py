@@ -67,6 +67,7 @@ async def test_text_has_enough_contrast(visitor: Visitor, *, dark: bool) -> None
     visitor.service.knowledge.down = ""
     await visitor.ask("leave?")
     await page.get_by_role("button", name="Why this answer").last.click()
+    await page.locator(".why .times").wait_for()
     await page.locator(".source").click()
     weak += await page.evaluate(CONTRAST)
 

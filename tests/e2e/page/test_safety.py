@@ -45,7 +45,10 @@ async def test_markup_is_shown_and_never_run(visitor: Visitor) -> None:
     await page.locator(".pick").click()
     await page.get_by_role("checkbox").nth(1).wait_for()
     await page.keyboard.press("Escape")
-    await page.locator(".session .quiet").first.click()
+    await page.locator(".why .times").wait_for()
+    await page.locator(".why summary").click()
+    await page.locator(".session .more").first.click()
+    await page.get_by_role("button", name="Delete").click()
     await expect(page.get_by_role("dialog")).to_contain_text(ATTACK[:60])
     await page.get_by_role("button", name="Cancel").click()
     await page.reload()
@@ -54,7 +57,9 @@ async def test_markup_is_shown_and_never_run(visitor: Visitor) -> None:
     await expect(page.locator(".asked")).to_have_text(ATTACK)
     await expect(page.locator(".session a")).to_have_text(ATTACK[:60])
     assert await page.evaluate("window.hacked") is None
-    inside = "main img, main script, main b:not(.source b), main iframe, .session img"
+    inside = (
+        "main img, main script, main b:not(.source b, summary b), main iframe, .session img"
+    )
     await expect(page.locator(inside)).to_have_count(0)
     links = await page.locator("main a").evaluate_all("(all) => all.map((a) => a.href)")
     assert all(link.startswith("https://") for link in links)

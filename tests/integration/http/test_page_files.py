@@ -41,6 +41,28 @@ def test_file_that_the_page_names_is_asked_for_once(service: Service) -> None:
     assert service.client.get(f"{address}.js").status_code == 404
 
 
+def test_file_comes_compressed_to_those_who_can_read_it(service: Service) -> None:
+    address = "/page/style/tokens.css"
+    small = service.client.get(address, headers={"Accept-Encoding": "br, gzip"})
+    plain = service.client.get(address, headers={"Accept-Encoding": "identity"})
+
+    assert small.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert int(small.headers["content-length"]) < int(plain.headers["content-length"])
+    assert small.text == plain.text
+    assert small.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+
+
+def test_all_modules_are_named_at_once_and_are_few_bytes(service: Service) -> None:
+    index = service.client.get("/").text
+    named = re.findall(r'<link rel="modulepreload" href="/page/\w+/([^"]+)">', index)
+    bytes_sent = sum(len(asset.compressed) for asset in load_page().assets.values())
+
+    modules = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("modules/**/*.js")}
+    assert sorted(named) == sorted(modules)
+    assert bytes_sent < 80_000
+
+
 def test_version_changes_with_any_file(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text('<script src="/page/a.js"></script>', "utf-8")
     (tmp_path / "a.js").write_text("1", "utf-8")
@@ -92,10 +114,9 @@ def test_modules_never_parse_text_as_html() -> None:
 
 
 def test_both_languages_say_the_same_things() -> None:
-    words = (FOLDER / "modules" / "words.js").read_text("utf-8")
     english, chinese = (
-        dict(re.findall(r"^  (\w+): \"(.*)\",$", part, re.MULTILINE))
-        for part in words.split("const CHINESE")
+        dict(re.findall(r"^  (\w+): \"(.*)\",$", words.read_text("utf-8"), re.MULTILINE))
+        for words in (FOLDER / "modules" / "words" / f"{name}.js" for name in ("en", "zh"))
     )
 
     assert english.keys() == chinese.keys()

@@ -1,6 +1,6 @@
 // Reads Markdown inside a line into a tree of spans.
 
-import { isKept } from "../pictures.js";
+import { isKept } from "../turn/pictures.js";
 
 const ESCAPED = /^\\([!-/:-@[-`{-~])/;
 const CODE = /^(`+)([^]*?[^`])\1(?!`)/;

@@ -1,8 +1,8 @@
 // Shows a Markdown text that may still be growing; what did not change stays as it is.
 
-import { become, element, icon } from "../dom.js";
-import { label, words } from "../language.js";
-import { picture } from "../pictures.js";
+import { copyButton } from "../controls/copying.js";
+import { become, element } from "../controls/dom.js";
+import { picture } from "../turn/pictures.js";
 import { readBlocks } from "./blocks.js";
 import { readInline } from "./inline.js";
 import { keepTogether } from "./together.js";
@@ -129,18 +129,7 @@ export class MarkdownView {
 
 function codeBlock({ kind, text }) {
   const shown = element("code", {}, text);
-  const button = label(element("button", { class: "quiet", type: "button" }, icon("copy")), "copy");
-  button.dataset.fixed = "copy";
-  button.addEventListener("click", () => copyText(button.closest(".code").querySelector("code").textContent, button));
+  const button = copyButton(() => button.closest(".code").querySelector("code").textContent);
   const header = element("header", {}, element("span", {}, kind || "text"), button);
   return element("div", { class: "code" }, header, element("pre", { tabindex: "0" }, shown));
-}
-
-/** Copy, and let the button say so for a moment. */
-export async function copyText(text, button) {
-  await navigator.clipboard.writeText(text);
-  const before = [...button.childNodes];
-  const done = button.querySelector("[data-words]") ? words("copied") : "";
-  button.replaceChildren(icon("check"), done);
-  setTimeout(() => button.replaceChildren(...before), 1500);
 }

@@ -1,10 +1,15 @@
 // The language of the page: chosen from the browser, changed without a reload.
 
-import { element } from "./dom.js";
-import { read, write } from "./storage.js";
-import { TABLES } from "./words.js";
+import { element } from "../controls/dom.js";
+import { read, write } from "../controls/storage.js";
+import { ENGLISH } from "./en.js";
+import { FAILURES } from "./failures-zh.js";
+import { CHINESE } from "./zh.js";
 
-let current = read("language") ?? preferred();
+// What failed is told in English by the service itself.
+const TABLES = { en: ENGLISH, zh: { ...CHINESE, ...FAILURES } };
+
+let current = TABLES[read("language")] ? read("language") : preferred();
 
 function preferred() {
   const wanted = navigator.languages?.[0] ?? navigator.language ?? "en";
@@ -15,7 +20,7 @@ export const language = () => current;
 
 /** Return the words of the current language, with values put in their places. */
 export function say(key, values = {}) {
-  const text = TABLES[current][key] ?? TABLES.en[key] ?? key;
+  const text = TABLES[current][key] ?? values.otherwise ?? TABLES.en[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (hole, name) => values[name] ?? hole);
 }
 
@@ -24,6 +29,11 @@ export function words(key, values = {}, tag = "span") {
   const made = element(tag, { data: { words: key, values: JSON.stringify(values) } });
   made.textContent = say(key, values);
   return made;
+}
+
+/** Return what the service said of a failure, in the language of the page as far as it is known. */
+export function failureWords({ code, message }) {
+  return words(`failure_${code}`, { otherwise: message });
 }
 
 /** Give an element a name for screen readers, and a tip, that follow the language. */
@@ -50,11 +60,14 @@ export function applyLanguage() {
   for (const target of document.querySelectorAll("[data-label]")) applyLabel(target);
 }
 
+const PLACEHOLDERS = { question: "placeholder", edit: "placeholder", searchSessions: "searchSessions", comment: "commentPlaceholder" };
+
 function applyLabel(target) {
-  const text = say(target.dataset.label, values(target));
+  const key = target.dataset.label;
+  const text = say(key, values(target));
   target.setAttribute("aria-label", text);
   if (target.localName === "button") target.title = text;
-  if (target.localName === "textarea") target.placeholder = say("placeholder");
+  if (PLACEHOLDERS[key] && "placeholder" in target) target.placeholder = say(PLACEHOLDERS[key]);
 }
 
 const values = (target) => JSON.parse(target.dataset.values ?? "{}");

@@ -1,7 +1,8 @@
 // Images of questions and answers, small in the text and large on request.
 
-import { element, icon } from "./dom.js";
-import { label, words } from "./language.js";
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { label, words } from "../words/language.js";
 
 const KEPT = /^\/api\/images\/[0-9a-f]{64}\.(?:png|jpg|gif|webp)$/;
 

@@ -1,9 +1,10 @@
 // The images that go with the next question: chosen, pasted or dropped.
 
-import { readImageLimits } from "./api.js";
-import { element, icon } from "./dom.js";
-import { label, say, words } from "./language.js";
-import { pictureRow } from "./pictures.js";
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { readImageLimits } from "../service/api.js";
+import { pictureRow } from "../turn/pictures.js";
+import { label, say, words } from "../words/language.js";
 
 const LARGEST_SIDE = 2048;
 

@@ -1,9 +1,10 @@
 // Chooses which assistants are asked; without a choice each question decides.
 
-import { listAssistants } from "./api.js";
-import { element, icon } from "./dom.js";
-import { label, say, words } from "./language.js";
-import { menuButton } from "./menu.js";
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { menuButton } from "../controls/menu.js";
+import { listAssistants } from "../service/api.js";
+import { label, say, words } from "../words/language.js";
 
 export class AssistantPicker {
   #chosen = new Set();

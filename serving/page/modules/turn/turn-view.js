@@ -1,21 +1,27 @@
 // One question and its answer, from the first stage to the last button.
 
-import { announce } from "./announcer.js";
+import { announce } from "../controls/announcer.js";
+import { element } from "../controls/dom.js";
+import { MarkdownView } from "../markdown/view.js";
+import { failureWords, say, words } from "../words/language.js";
 import { citationChip, sourceList } from "./citations.js";
 import { degradedNote } from "./degraded.js";
-import { element, icon } from "./dom.js";
-import { say, words } from "./language.js";
-import { copyText, MarkdownView } from "./markdown/view.js";
+import { failureNote } from "./failure.js";
 import { questionView } from "./question-view.js";
-import { routeLine, stageLine, whyList } from "./turn-way.js";
+import { turnActions } from "./turn-actions.js";
+import { lostLine, routeLine, stageLine } from "./turn-way.js";
 
-/** Shows a turn. `act.again(view, route?)` asks its question anew, `act.edit(view, asked)` another. */
+/**
+ * Shows a turn. `act.session` is the conversation's id, `act.again(view, route?)` asks the
+ * question anew, `act.edit(view, asked)` another one.
+ */
 export class TurnView {
   #answer = "";
   #thoughts = "";
   #facts = {};
-  #usage = {};
+  #stage = { name: "routing" };
   #citations = null;
+  #feedback = null;
   #open = false;
   #frame = 0;
 
@@ -24,37 +30,37 @@ export class TurnView {
     this.inPlaceOf = null;
     this.question = question;
     this.images = images;
+    this.session = act.session;
     this.again = (route) => act.again(this, route);
     this.text = new MarkdownView({ chip: (number) => this.#chip(number) });
+    this.text.root.dir = "auto";
+    this.asking = questionView(this, (asked) => act.edit(this, asked));
     this.way = element("div", { class: "way" });
     this.thinking = element("p");
     this.above = element("div");
     this.below = element("div");
-    const asked = element("h2", { class: "unseen" }, words("youAsked"));
-    const answered = element("h3", { class: "unseen" }, words("answer"));
     this.root = element(
       "article",
       { class: "turn" },
-      asked,
-      questionView(this, (asked) => act.edit(this, asked)),
-      answered,
+      element("h2", { class: "unseen" }, words("youAsked")),
+      this.asking.root,
+      element("h3", { class: "unseen" }, words("answer")),
       this.way,
       this.above,
       this.text.root,
       this.below,
     );
-    this.text.root.dir = "auto";
   }
 
   /** Show the turn as the history keeps it. */
   static kept(turn, act) {
     const view = new TurnView(turn, act);
     view.id = turn.id;
-    const { question: original_query, intent, reason, enhanced_query, assistants, degraded } = turn;
-    view.#facts = { original_query, intent, reason, enhanced_query, assistants, degraded };
-    view.#usage = turn.usage;
+    const { question: original_query, intent, enhanced_query, assistants, degraded } = turn;
+    view.#facts = { original_query, intent, enhanced_query, assistants, degraded };
     view.#answer = turn.answer;
     view.#citations = turn.citations;
+    view.#feedback = turn.feedback ?? null;
     const failure = turn.status === "failed" ? { ...turn.error } : null;
     view.#finish({ stopped: turn.status === "stopped", failure });
     return view;
@@ -73,49 +79,48 @@ export class TurnView {
   /** Show that the work has begun. */
   begin() {
     this.#open = true;
-    this.way.replaceChildren(...stageLine({ name: "routing" }));
+    this.#showWay();
   }
 
   /** Show an event of the turn. */
   take({ type, data }) {
     switch (type) {
       case "stage":
-        if (!this.#answer) {
-          const line = stageLine(data);
-          this.way.replaceChildren(...line);
-          announce(line[1].textContent);
-        }
+        this.#stage = data;
+        this.#showWay();
+        if (!this.#answer) announce(stageLine(data)[1].textContent);
         break;
       case "metadata":
-        this.#facts = data;
-        this.id = data.turn_id;
-        if (data.images?.length) this.images = data.images;
+        this.#learn(data);
         break;
       case "reasoning":
         this.#thoughts += data;
         this.#draw();
         break;
       case "content":
-        if (!this.#answer) this.way.replaceChildren(...routeLine(this.#facts, this.again));
         this.#answer += data;
+        if (this.#answer === data) this.#showWay();
         this.#draw();
         break;
       case "citations":
         this.#citations = data;
         break;
-      case "usage":
-        this.#usage = data;
-        break;
       case "end":
-        this.#answer = data.full_answer;
-        this.#facts = data.metadata;
-        this.#finish();
-        announce(say("answerReady", { text: this.text.root.textContent }));
+        this.#end(data);
         break;
       case "error":
-        this.fail(data);
+        if (data.code === "stopped") this.stop();
+        else this.fail(data);
         break;
     }
+  }
+
+  /** Show that the connection is away, or that it is there again. */
+  lost(away) {
+    if (!this.#open) return;
+    if (!away) return this.#showWay();
+    this.way.replaceChildren(...lostLine());
+    announce(say("lost"));
   }
 
   /** Show that the answer was stopped here. */
@@ -126,7 +131,32 @@ export class TurnView {
   /** Show what went wrong, below what was already said. */
   fail(failure) {
     this.#finish({ failure });
-    announce(say("failed", { text: failure.message }));
+    announce(say("failed", { text: failureWords(failure).textContent }));
+  }
+
+  #learn(facts) {
+    this.#facts = { ...this.#facts, ...facts };
+    this.id = facts.turn_id;
+    if (facts.images?.length) this.images = facts.images;
+    if (!this.question && facts.original_query) {
+      this.question = facts.original_query;
+      this.asking.show();
+    }
+    this.#showWay();
+  }
+
+  #end({ full_answer: answer, finish_reason: reason, metadata }) {
+    this.#answer = answer;
+    this.#facts = { ...this.#facts, ...metadata };
+    this.#finish({ stopped: reason === "stopped" });
+    announce(say("answerReady", { text: this.text.root.textContent }));
+  }
+
+  #showWay() {
+    if (!this.#open) return;
+    const told = this.#facts.intent && this.#stage.name !== "tool";
+    const line = told ? routeLine(this.#facts, this.again, { working: !this.#answer }) : stageLine(this.#stage);
+    this.way.replaceChildren(...line);
   }
 
   /** Draw at most once per frame, however many pieces come. */
@@ -157,8 +187,8 @@ export class TurnView {
     const shown = this.#citations.length ? [sourceList(this.#citations)] : [];
     if (stopped) shown.push(element("p", { class: "stopped" }, words("stopped")));
     shown.push(...(this.#facts.degraded ?? []).map(degradedNote));
-    if (failure) shown.push(this.#failure(failure));
-    shown.push(this.#actions());
+    if (failure) shown.push(failureNote(failure, { retry: () => this.again() }));
+    shown.push(turnActions(this, { answer: this.#answer, feedback: this.#feedback }));
     this.below.replaceChildren(...shown);
     this.root.dispatchEvent(new Event("grown", { bubbles: true }));
   }
@@ -169,33 +199,4 @@ export class TurnView {
     const citation = this.#citations.find((each) => each.number === number);
     return citation ? citationChip(number, citation) : null;
   }
-
-  #actions() {
-    const copy = this.#action("copy", () => copyText(this.#answer, copy));
-    const why = this.#action("why", () => {
-      const present = this.below.querySelector(".why");
-      if (present) present.remove();
-      else this.below.append(whyList(this.#facts, this.#usage));
-      why.setAttribute("aria-expanded", String(!present));
-    });
-    const again = this.#action("again", () => this.again());
-    return element("div", { class: "actions" }, this.#answer ? copy : null, again, this.#facts.intent ? why : null);
-  }
-
-  #action(name, act) {
-    return element("button", { class: "quiet", type: "button", on: { click: act } }, icon(name), words(name));
-  }
-
-  #failure({ message, retry_after: seconds }) {
-    const told = message ? element("span", {}, message) : words("interrupted");
-    const retry = element("button", { class: "button", type: "button", on: { click: () => this.again() } }, words("tryAgain"));
-    if (seconds) countDown(retry, Math.ceil(seconds));
-    return element("div", { class: "failure", role: "alert" }, icon("alert"), told, retry);
-  }
-}
-
-function countDown(button, seconds) {
-  button.disabled = seconds > 0;
-  button.replaceChildren(seconds > 0 ? words("retryIn", { seconds }) : words("tryAgain"));
-  if (seconds > 0) setTimeout(() => countDown(button, seconds - 1), 1000);
 }

@@ -1,14 +1,19 @@
 // The question of a turn, which can be written anew.
 
-import { composing } from "./composer.js";
-import { element, icon } from "./dom.js";
-import { label, words } from "./language.js";
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { composing } from "../controls/keyboard.js";
+import { label, words } from "../words/language.js";
 import { pictureRow } from "./pictures.js";
 
-/** Return the question of a turn; `edit({question, images})` is called with another in its place. */
+/**
+ * Return the question of a turn as `root`, and `show()` for when it is another one;
+ * `edit({question, images})` is called with what is to stand in its place.
+ */
 export function questionView(turn, edit) {
   const root = element("div", { class: "asked" });
   const show = () => {
+    root.hidden = !turn.question;
     const pencil = label(element("button", { class: "quiet", type: "button", on: { click: write } }, icon("pencil")), "edit");
     const text = element("p", { dir: "auto" }, turn.question);
     const said = turn.images.length ? element("div", { class: "said" }, pictureRow(turn.images), text) : text;
@@ -26,7 +31,7 @@ export function questionView(turn, edit) {
     field.setSelectionRange(turn.question.length, turn.question.length);
   };
   show();
-  return root;
+  return { root, show };
 }
 
 function editor(turn, edit, close) {

@@ -1,8 +1,10 @@
 // Where the question is written and sent, and the answer stopped.
 
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { composing } from "../controls/keyboard.js";
+import { label, words } from "../words/language.js";
 import { Attachments } from "./attachments.js";
-import { element, icon } from "./dom.js";
-import { label, words } from "./language.js";
 
 /** Calls `send(text, images)` and `stop()`; `picker` stands among its tools. */
 export class Composer {
@@ -67,6 +69,3 @@ export class Composer {
     this.field.style.height = `${this.field.scrollHeight}px`;
   }
 }
-
-/** Enter chooses a word while an input method composes; some browsers tell by the code alone. */
-export const composing = (event) => event.isComposing || event.keyCode === 229;

@@ -1,10 +1,11 @@
 // Numbers in the text, the card with the passage, and the list of sources.
 
-import { element, icon } from "./dom.js";
-import { label, say, words } from "./language.js";
-import { MarkdownView } from "./markdown/view.js";
-
-const GAP = 8;
+import { element } from "../controls/dom.js";
+import { icon } from "../controls/icons.js";
+import { place } from "../controls/placing.js";
+import { MarkdownView } from "../markdown/view.js";
+import { label, say, words } from "../words/language.js";
+import { meter, percentOf, readable } from "./passage.js";
 
 /** Return the number of a citation as it stands in the text. */
 export function citationChip(number, citation) {
@@ -25,13 +26,13 @@ export function citationChip(number, citation) {
 /** Return the list of what an answer cites. */
 export function sourceList(citations) {
   const items = citations.map((citation) => {
-    const place = readable(citation.location) || citation.assistant;
+    const where = readable(citation.location) || citation.assistant;
     const row = opener(
       { class: "source" },
       citation,
       element("b", {}, String(citation.number)),
       element("span", {}, citation.document),
-      element("small", {}, place),
+      element("small", {}, where),
     );
     return element("li", {}, row);
   });
@@ -75,7 +76,7 @@ class Card {
     this.#shown = this.#draw(citation);
     document.body.append(this.#shown);
     button.setAttribute("aria-expanded", "true");
-    this.#place(button.getBoundingClientRect());
+    place(this.#shown, button);
     if (keep) this.#shown.focus({ preventScroll: true });
   }
 
@@ -108,14 +109,10 @@ class Card {
 
   #draw(citation) {
     const { number, document: name, location, assistant, text, score, url } = citation;
-    const place = [assistant, readable(location)].filter(Boolean).join(" · ");
+    const where = [assistant, readable(location)].filter(Boolean).join(" · ");
     const close = label(element("button", { class: "quiet", type: "button" }, icon("close")), "close");
     close.addEventListener("click", () => this.close({ refocus: true }));
-    const percent = Math.round(Math.min(Math.max(score, 0), 1) * 100);
-    const share = element("i");
-    share.style.width = `${percent}%`;
-    const meter = element("span", { class: "meter", "aria-hidden": "true" }, share);
-    const relevance = element("span", {}, meter, words("relevance", { percent }));
+    const relevance = element("span", {}, meter(score), words("relevance", { percent: percentOf(score) }));
     const passage = new MarkdownView({ chip: () => null });
     passage.show(text);
     passage.root.classList.add("passage");
@@ -133,26 +130,16 @@ class Card {
           pointerleave: () => this.closeSoon(this.#opener),
         },
       },
-      element("header", {}, element("div", {}, element("strong", {}, name), element("small", {}, place)), close),
+      element("header", {}, element("div", {}, element("strong", {}, name), element("small", {}, where)), close),
       passage.root,
       element("footer", {}, relevance, documentLink(url)),
     );
   }
-
-  /** Put the card below what was pointed at, or above where there is more room. */
-  #place({ top, bottom, left }) {
-    const { width, height } = this.#shown.getBoundingClientRect();
-    const below = bottom + GAP + height <= innerHeight || innerHeight - bottom > top;
-    const y = below ? bottom + GAP : top - GAP - height;
-    this.#shown.style.left = `${Math.max(GAP, Math.min(left - 24, innerWidth - width - 2 * GAP))}px`;
-    this.#shown.style.top = `${Math.max(GAP, Math.min(y, innerHeight - height - GAP))}px`;
-  }
 }
 
-const readable = (location) => location?.replaceAll(" > ", " › ");
-
-function documentLink(url) {
-  if (!/^https?:\/\//i.test(url ?? "")) return null;
+/** Return a link to a document, where it has an address that may be opened. */
+export function documentLink(url) {
+  if (!/^(?:https?:\/\/|\/api\/documents\/)/i.test(url ?? "")) return null;
   return element("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, words("openDocument"));
 }
 
