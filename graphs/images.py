@@ -12,7 +12,6 @@ from langchain_core.messages import HumanMessage
 from chatbot.domain import Turn
 from chatbot.errors import HistoryError, ImageError, ModelError
 from chatbot.images.blocks import block_of, url_of
-from chatbot.images.fetching import fetch
 from chatbot.images.image import (
     ADDRESS,
     MEGABYTE,
@@ -23,6 +22,7 @@ from chatbot.images.image import (
     names_shown,
     too_large,
 )
+from chatbot.images.policy import ImagePolicy
 from chatbot.ports import Ports
 from graphs.turn import LiveTurn
 
@@ -157,7 +157,7 @@ async def _read(url: str, turn: LiveTurn, ports: Ports) -> Image:
     if url[:5].lower() == "data:":
         return await asyncio.to_thread(image_in, url, policy.longest)
     if (name := kept_name(url)) is None:
-        return await fetch(url, policy)
+        return await _fetch(url, policy)
     if (image := await _find(name, turn, ports)) is None:
         message = "An image of this question is no longer kept. Attach it again."
         raise ImageError("gone", message)
@@ -167,7 +167,13 @@ async def _read(url: str, turn: LiveTurn, ports: Ports) -> Image:
 async def _made(url: str, ports: Ports) -> Image:
     if url[:5].lower() == "data:":
         return await asyncio.to_thread(image_in, url, MADE_BYTES)
-    return await fetch(url, replace(ports.image_policy, longest=MADE_BYTES))
+    return await _fetch(url, replace(ports.image_policy, longest=MADE_BYTES))
+
+
+async def _fetch(url: str, policy: ImagePolicy) -> Image:
+    from chatbot.images.fetching import fetch  # noqa: PLC0415 - aiohttp: not where no model sees
+
+    return await fetch(url, policy)
 
 
 async def _find(name: str, turn: LiveTurn, ports: Ports) -> Image | None:

@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chatbot.errors import ModelError
-from chatbot.models.endpoint_client import EndpointClient
 from chatbot.models.failures import model_error
 from chatbot.models.time_limits import TimeLimits, Timer
+
+if TYPE_CHECKING:
+    from chatbot.models.endpoint_client import EndpointClient
 
 Vectors = NDArray[np.float32]
 
@@ -34,7 +36,7 @@ class Embedder:
 
     def __init__(
         self,
-        client: EndpointClient,
+        client: "EndpointClient",
         model: str,
         *,
         query_seconds: float = QUERY_SECONDS,

@@ -6,7 +6,6 @@ from chatbot.errors import ConfigurationError
 from chatbot.knowledge.local.embedding import Embedder
 from chatbot.knowledge.local.similarity import Similarity
 from chatbot.knowledge.local.vectors import VectorStore
-from chatbot.models.endpoint_client import EndpointClient
 from chatbot.settings import Settings
 
 
@@ -27,6 +26,8 @@ def embedder_of(settings: Settings) -> Embedder | None:
         missing = "EMBEDDING_BASE_URL" if address is None else "EMBEDDING_MODEL"
         message = f"{missing} is missing: embeddings need both an address and a model."
         raise ConfigurationError(message)
+    from chatbot.models.endpoint_client import EndpointClient  # noqa: PLC0415 - only here needed
+
     secret = "" if key is None else key.get_secret_value()
     client = EndpointClient(address, api_key=secret, name=f"{model} for embeddings")
     return Embedder(client, model)

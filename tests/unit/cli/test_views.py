@@ -7,7 +7,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from chatbot.events import Event
-from serving.cli.views import LiveView, PlainView, View, view_of_turn
+from serving.cli.live_view import LiveView
+from serving.cli.views import PlainView, View, view_of_turn
 
 CITATION = {
     "number": 1,
