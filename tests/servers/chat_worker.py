@@ -1,74 +1,97 @@
-"""A process that talks in several sessions at once and writes down what was acknowledged."""
+"""A process that talks in several sessions at once and writes down what it was told."""
 
 import asyncio
+import json
 import os
 import random
-import sys
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from multiprocessing.synchronize import Event
+from typing import Any
 
-from chatbot.domain import Session, Turn
-from chatbot.history.connection import open_client
-from chatbot.history.local import LocalChatHistory
-from chatbot.history.mongodb import MongoChatHistory
-from chatbot.history.resilient import ResilientChatHistory
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 
-PAUSE_SECONDS = (0.1, 0.5)
+from chatbot.bootstrap import open_ports
+from chatbot.settings import Settings
+from graphs import Chatbot
+from tests.ports import ScriptedChatModel
 
-
-async def main(uri: str, database: str, file: str, diary: str, *names: str) -> None:
-    """Talk until standard input is closed.
-
-    `diary` gets a line per turn that is tried and one per turn that was saved, with the
-    seconds that took. It survives the process, which may be killed at any moment.
-    """
-    lines = os.open(diary, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    async with open_client(uri) as client:
-        primary = MongoChatHistory(client, database=database, collection="chat", ttl_days=30)
-        async with ResilientChatHistory(primary, LocalChatHistory(file)) as history:
-            users = [
-                asyncio.create_task(
-                    talk(history, Session(session_id=name), lines, tried(diary))
-                )
-                for name in names
-            ]
-            await asyncio.to_thread(sys.stdin.read)
-            for user in users:
-                user.cancel()
-            await asyncio.gather(*users, return_exceptions=True)
+PAUSE_SECONDS = (0.3, 1.2)
+WORD_SECONDS = 0.03
 
 
-async def talk(
-    history: ResilientChatHistory, session: Session, lines: int, past: Sequence[Sequence[str]]
-) -> None:
-    """Load and save in turn, as a conversation does."""
-    name = session.session_id
-    mine = [int(turn) for who, turn in past if who == name]
-    number = 1 + max(mine, default=0)
+def answer_to(question: str) -> Sequence[str]:
+    """Return the pieces of an answer: the id of the turn, and some more."""
+    turn_id, _ = question.split()
+    return [f"{turn_id} ", *(f"word{number} " for number in range(8))]
+
+
+class Diary:
+    """A file that outlives the process, which may be killed at any moment."""
+
+    def __init__(self, file: str) -> None:
+        self._lines = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(self, what: str, turn_id: str, **facts: object) -> None:
+        line = json.dumps({"what": what, "turn": turn_id, **facts})
+        os.write(self._lines, f"{line}\n".encode())
+
+
+class EchoModel(ScriptedChatModel):
+    """Answers with the question's first word and some more, and writes its prompts down."""
+
+    diary: Any
+
+    async def _astream(
+        self, messages: list[BaseMessage], *_: Any, **__: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        question = str(messages[-1].content)
+        said = [(each.type, str(each.content).partition(" ")[0]) for each in messages[1:]]
+        self.diary.note("prompt", said[-1][1], said=said)
+        for piece in answer_to(question):
+            yield self._chunk(AIMessageChunk(content=piece))
+            await asyncio.sleep(WORD_SECONDS)
+
+
+def run(diary_file: str, settings: str, names: Sequence[str], until: Event) -> None:
+    """Talk in the sessions of these names until it is time to stop."""
+    asyncio.run(main(diary_file, settings, names, until))
+
+
+async def main(diary_file: str, settings: str, names: Sequence[str], until: Event) -> None:
+    diary = Diary(diary_file)
+    async with open_ports(Settings.model_validate_json(settings)) as ports:
+        bot = Chatbot(replace(ports, model=EchoModel(diary=diary)))
+        users = [asyncio.create_task(talk(bot, name, diary)) for name in names]
+        await asyncio.to_thread(until.wait)
+        for user in users:
+            user.cancel()
+        await asyncio.gather(*users, return_exceptions=True)
+
+
+async def talk(bot: Chatbot, name: str, diary: Diary) -> None:
+    """Ask one question after the other, as a conversation does."""
     while True:
-        os.write(lines, f"try {name} {number}\n".encode())
+        turn_id = str(uuid.uuid4())
         start = time.perf_counter()
-        await history.load(session, limit=20)
-        turn = Turn(
-            id=str(number),
-            question=f"question {number} 问题",
-            answer=f"answer {number}",
-            started_at=datetime.now(UTC),
+        diary.note("try", turn_id, session=name)
+        stream = bot.stream(
+            f"{turn_id} 问题", session_id=name, turn_id=turn_id, route="general_chat"
         )
-        await history.save(session, turn)
-        took = time.perf_counter() - start
-        os.write(lines, f"saved {name} {number} {took:.3f}\n".encode())
-        number += 1
+        said = False
+        async with aclosing(stream) as events:
+            async for event in events:
+                if event["type"] == "content" and not said:
+                    said = True
+                    diary.note("said", turn_id)
+        seconds = time.perf_counter() - start
+        if event["type"] == "end":
+            degraded = [each["part"] for each in event["data"]["metadata"]["degraded"]]
+            diary.note("end", turn_id, session=name, seconds=seconds, degraded=degraded)
+        else:
+            diary.note("error", turn_id, seconds=seconds, code=event["data"]["code"])
         await asyncio.sleep(random.uniform(*PAUSE_SECONDS))  # noqa: S311 - no secret
-
-
-def tried(diary: str) -> list[list[str]]:
-    """Return session and turn of each turn that was tried before."""
-    lines = Path(diary).read_text(encoding="utf-8").splitlines()
-    return [line.split()[1:] for line in lines if line.startswith("try ")]
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

@@ -1,6 +1,7 @@
 """Three real mongods that are one replica set."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -29,9 +30,9 @@ class ReplicaSet:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            for _ in range(3):
-                node = Mongod("--replSet", NAME, "--oplogSize", "64")
-                self.nodes.append(stack.enter_context(node))
+            nodes = [Mongod("--replSet", NAME, "--oplogSize", "64") for _ in range(3)]
+            with ThreadPoolExecutor() as pool:
+                self.nodes = list(pool.map(stack.enter_context, nodes))
             members = [
                 {"_id": number, "host": f"127.0.0.1:{node.port}"}
                 for number, node in enumerate(self.nodes)
