@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("retrieval", "routing", "scale", "chunks")
+BENCHMARKS = ("retrieval", "routing", "scale", "chunks", "turns")
 
 
 def main() -> int:

@@ -98,19 +98,18 @@ class Speaker:
         before = len(self._turn.answer)
         self._turn.say(text)
         if piece := self._turn.answer[before:]:
-            self._push(AIMessageChunk(content=piece))
+            self._push(piece)
 
-    def _push(self, chunk: AIMessageChunk) -> None:
+    def _push(self, text: str, **kept: str) -> None:
         if self._has_clients:
-            chunk.id = self._message_id
+            chunk = AIMessageChunk(content=text, additional_kwargs=kept, id=self._message_id)
             push_message(chunk, state_key=None)
 
     def _note(self, chunk: AIMessageChunk) -> None:
         """Take all that a chunk tells but its text."""
         if thought := chunk.additional_kwargs.get("reasoning_content"):
             self._turn.send("reasoning", thought)
-            kept = {"reasoning_content": thought}
-            self._push(AIMessageChunk(content="", additional_kwargs=kept))
+            self._push("", reasoning_content=thought)
         if chunk.response_metadata:
             self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
         if used := chunk.usage_metadata:
