@@ -7,6 +7,8 @@
 
 PYTHON ?= python3
 PORT ?= 2024
+# Files of tests that run side by side: most tests wait for something.
+JOBS ?= 3
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
@@ -16,7 +18,7 @@ run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
 
 test: $(VENV)/dev.stamp browser
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
 
 # Each Python has the SDK that pip chooses for it; this puts another one in front of it.
 SDK ?= 0.26.0
