@@ -8,7 +8,7 @@ import { failureNote } from "./turn/failure.js";
 import { TurnView } from "./turn/turn-view.js";
 import { say, words } from "./words/language.js";
 
-/** Sends `changed` when an answer begins or ends. */
+/** Sends `loaded` when it is shown, and `changed` when an answer begins or ends. */
 export class Conversation extends EventTarget {
   #reading = null;
   #answering = null;
@@ -39,18 +39,20 @@ export class Conversation extends EventTarget {
       // In this order: what ends in between is in the history then.
       const events = await resume(this.id, line);
       const turns = await readSession(this.id);
-      this.#views = turns.map((turn) => TurnView.kept(turn, this.#actions()));
+      // Something may have been asked meanwhile.
+      this.#views = [...turns.map((turn) => TurnView.kept(turn, this.#actions())), ...this.#views];
       const more = turns.length === MOST_TURNS ? [words("earlierTurns", { most: MOST_TURNS }, "p")] : [];
       this.root.replaceChildren(...more, ...this.#views.map((view) => view.root));
-      this.title = turns[0]?.question ?? "";
-      if (events) this.#follow(this.#begin({ question: "" }), line, events);
+      this.title = this.#views[0]?.question ?? "";
+      if (!events || this.busy) line.reading.abort();
+      else this.#follow(this.#begin({ question: "" }), line, events);
     } catch (error) {
       this.root.replaceChildren(failureNote(error, { title: words("loadFailed"), retry: () => this.load() }));
     } finally {
       clearTimeout(waiting);
       this.loading = false;
     }
-    this.#tell();
+    this.#tell("loaded");
   }
 
   /** Ask a question and show its answer as it comes; in the place of a view and those after it. */
@@ -164,8 +166,8 @@ export class Conversation extends EventTarget {
     };
   }
 
-  #tell() {
-    this.dispatchEvent(new Event("changed"));
+  #tell(what = "changed") {
+    this.dispatchEvent(new Event(what));
   }
 }
 

@@ -38,8 +38,9 @@ async function open(id, { remember = true, turn = null } = {}) {
   sidebar.current = id;
   if (remember) history.pushState({}, "", `/?session=${encodeURIComponent(id)}`);
   scroll.replaceChildren(conversation.root);
+  const loaded = known ? null : conversation.load();
   refresh();
-  if (!known) await conversation.load();
+  await loaded;
   if (shown !== conversation) return;
   const found = conversation.elementOf(turn);
   if (found) scroller.toTurn(found);
@@ -61,6 +62,7 @@ function begin({ remember = true } = {}) {
 function made(id) {
   const conversation = new Conversation(id);
   conversation.addEventListener("changed", () => changed(conversation));
+  conversation.addEventListener("loaded", () => conversation === shown && refresh());
   return conversation;
 }
 

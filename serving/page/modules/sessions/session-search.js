@@ -13,7 +13,8 @@ const SHOWN = 90;
 
 /** Calls `changed()` when there is something else to show and `open(id, {turn})` for a match. */
 export class SessionSearch {
-  #matches = null;
+  #matches = [];
+  #found = "";
   #failure = null;
   #waiting = 0;
   #order = 0;
@@ -38,8 +39,8 @@ export class SessionSearch {
     if (this.#failure) return [note(this.#failure)];
     const lower = this.#text.toLowerCase();
     const titled = this.sessions().filter(({ title }) => title.toLowerCase().includes(lower));
-    const said = (this.#matches ?? []).filter(({ turn }) => turn);
-    if (!titled.length && !said.length) return [note(words(this.#matches ? "nothingFound" : "searchingSessions"))];
+    const said = this.#said(lower);
+    if (!titled.length && !said.length) return [note(words(this.#found === this.#text ? "nothingFound" : "searchingSessions"))];
     return [
       ...this.#group("foundTitles", titled.map(({ session_id: id, title }) => this.#row(id, null, title, ""))),
       ...this.#group("foundTurns", said.map(({ session_id: id, title, turn }) => this.#row(id, turn.id, title, excerpt(turn, lower)))),
@@ -50,25 +51,36 @@ export class SessionSearch {
     return this.field.value.trim();
   }
 
+  /** Until there is an answer to what was typed last, what was found before is narrowed down. */
+  #said(lower) {
+    if (this.#found === this.#text) return this.#matches;
+    const wanted = lower.split(/\s+/);
+    return this.#matches.filter(({ turn }) => {
+      const said = `${turn.question} ${turn.answer}`.toLowerCase();
+      return wanted.every((word) => said.includes(word));
+    });
+  }
+
   #ask() {
     clearTimeout(this.#waiting);
     const order = ++this.#order;
     this.#failure = null;
-    if (!this.#text) this.#matches = null;
-    else this.#waiting = setTimeout(() => this.#find(order), PAUSE);
+    if (this.#text) this.#waiting = setTimeout(() => this.#find(order), PAUSE);
     this.changed();
   }
 
   async #find(order) {
+    const text = this.#text;
     let matches = [];
     let failure = null;
     try {
-      matches = await searchTurns(this.#text);
+      matches = await searchTurns(text);
     } catch (error) {
       failure = error.message;
     }
     if (order !== this.#order) return;
     this.#matches = matches;
+    this.#found = text;
     this.#failure = failure;
     this.changed();
     announce(failure ?? say("foundCount", { count: matches.length }));

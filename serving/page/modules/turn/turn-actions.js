@@ -26,5 +26,5 @@ export function turnActions(view, { answer, feedback }) {
 }
 
 function action(name, act) {
-  return element("button", { class: `quiet ${name}`, type: "button", on: { click: act } }, icon(name), words(name));
+  return element("button", { class: "quiet", type: "button", data: { action: name }, on: { click: act } }, icon(name), words(name));
 }
