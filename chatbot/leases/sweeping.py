@@ -11,7 +11,7 @@ from chatbot.tasks import pause, stop
 
 logger = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 10.0
+SWEEP_SECONDS = 5.0
 STOP_SECONDS = 3.0
 BATCH = 20
 
@@ -22,6 +22,7 @@ class Sweeper:
     def __init__(self, history: ChatHistory, leases: SessionLeases) -> None:
         self._history = history
         self._leases = leases
+        self._found: set[str] = set()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -43,10 +44,15 @@ class Sweeper:
     async def sweep(self) -> int:
         """Keep what was left unfinished and return how many turns that was.
 
-        A turn that was saved after all stays as it is: saving it again changes nothing.
+        What is found for the first time may only be late, and is left until the next time. A
+        turn that was saved after all stays as it is: saving it again changes nothing.
         """
         swept = 0
-        for session, turn in await self._leases.abandoned(BATCH):
+        found = await self._leases.abandoned(BATCH)
+        known, self._found = self._found, {turn.id for _, turn in found}
+        for session, turn in found:
+            if turn.id not in known:
+                continue
             try:
                 await self._history.save(session, turn)
                 await self._leases.release(session, turn.id)

@@ -7,16 +7,16 @@ import pytest
 from chatbot.errors import BusyError, HistoryError
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.resilient import ResilientLeases
-from tests.integration.leases.stores import ANN, expire, local, mongodb, turn
+from tests.integration.leases.stores import ANN, both, local, mongodb, turn
 from tests.servers.mongod import Mongod
 
 
 async def test_leases_are_shared_between_processes(tmp_path: Path, mongod: Mongod) -> None:
     async with local(mongod, tmp_path) as one, local(mongod, tmp_path) as other:
-        await one.claim(ANN, turn("one", "said in one process"))
+        await one.lasting.claim(ANN, turn("one", "said in one process"))
         with pytest.raises(BusyError):
-            await other.claim(ANN, turn("two"))
-        shown = await other.running(ANN)
+            await other.lasting.claim(ANN, turn("two"))
+        shown = await other.lasting.running(ANN)
         assert shown is not None
         assert shown.answer == "said in one process"
 
@@ -26,64 +26,65 @@ async def test_a_session_stays_with_its_turn_when_mongodb(
     mongod: Mongod, tmp_path: Path, away_first: bool
 ) -> None:
     away = [away_first]
-    async with mongodb(mongod, tmp_path) as primary, local(mongod, tmp_path) as second:
-        both = ResilientLeases(primary, second, away=lambda: away[0], failed=lambda _: None)
-        await both.claim(ANN, turn("one"))
+    async with mongodb(mongod, tmp_path) as there, local(mongod, tmp_path) as here:
+        leases = ResilientLeases(
+            there.lasting, here.lasting, away=lambda: away[0], failed=lambda _: None
+        )
+        await leases.claim(ANN, turn("one"))
         away[0] = not away_first
         with pytest.raises(BusyError):
-            await both.claim(ANN, turn("two"))
-        assert await both.claim(ANN, turn("one")) is None
+            await leases.claim(ANN, turn("two"))
+        assert await leases.claim(ANN, turn("one")) is None
         with pytest.raises(BusyError):
-            await both.claim(ANN, turn("two"))
-        await both.release(ANN, "one")
+            await leases.claim(ANN, turn("two"))
+        await leases.release(ANN, "one")
         away[0] = False
-        await primary.release(ANN, "one")
-        assert await both.claim(ANN, turn("two")) is None
+        await there.lasting.release(ANN, "one")
+        assert await leases.claim(ANN, turn("two")) is None
 
 
 async def test_a_failure_is_told(tmp_path: Path) -> None:
     told: list[HistoryError] = []
     with Mongod() as server:
-        async with mongodb(server, tmp_path) as primary, local(server, tmp_path) as second:
-            both = ResilientLeases(primary, second, away=lambda: bool(told), failed=told.append)
+        async with mongodb(server, tmp_path) as there, local(server, tmp_path) as here:
+            leases = ResilientLeases(
+                there.lasting, here.lasting, away=lambda: bool(told), failed=told.append
+            )
             server.pause()
-            await both.claim(ANN, turn("one"))
+            await leases.claim(ANN, turn("one"))
             assert len(told) == 1
-            assert await both.claim(ANN, turn("one")) is None
+            assert await leases.claim(ANN, turn("one")) is None
             server.resume()
 
 
 async def test_a_lease_outlives_the_loss_of_mongodb(tmp_path: Path) -> None:
     with Mongod() as server:
-        async with mongodb(server, tmp_path) as primary:
-            second = LocalLeases(":memory:", seconds=60)
-            both = ResilientLeases(primary, second, away=lambda: False, failed=lambda _: None)
+        async with mongodb(server, tmp_path) as there, local(server, tmp_path) as here:
+            leases = both(there.lasting, here.lasting)
             server.pause()
-            assert await both.claim(ANN, turn("one")) is None
+            assert await leases.claim(ANN, turn("one")) is None
             with pytest.raises(HistoryError):
-                await primary.claim(ANN, turn("one"))
+                await there.lasting.claim(ANN, turn("one"))
             with pytest.raises(BusyError):
-                await both.claim(ANN, turn("two"))
+                await leases.claim(ANN, turn("two"))
             server.resume()
-            await second.close()
 
 
 async def test_two_machines_have_one_turn_at_a_time(tmp_path: Path, mongod: Mongod) -> None:
     async with (
-        mongodb(mongod, tmp_path) as primary,
+        mongodb(mongod, tmp_path) as shared,
         local(mongod, tmp_path / "here") as here,
         local(mongod, tmp_path / "there") as there,
     ):
-        one = ResilientLeases(primary, here, away=lambda: False, failed=lambda _: None)
-        other = ResilientLeases(primary, there, away=lambda: False, failed=lambda _: None)
+        one, other = both(shared.lasting, here.lasting), both(shared.lasting, there.lasting)
         await one.claim(ANN, turn("one", "said here"))
         with pytest.raises(BusyError):
             await other.claim(ANN, turn("two"))
-        assert await there.running(ANN) is None  # it did not stay held where it was refused
+        assert await there.lasting.running(ANN) is None  # nor is it held where it was refused
         shown = await other.running(ANN)
         assert shown is not None
         assert shown.answer == "said here"
-        await expire()
+        await shared.brief.claim(ANN, turn("one", "said here"))  # it stands still
         left = await other.claim(ANN, turn("two"))
         assert left is not None
         assert left.answer == "said here"
@@ -97,11 +98,10 @@ async def test_leases_that_have_no_folder_are_held_in_mongodb(
     tmp_path: Path, mongod: Mongod
 ) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")
-    async with mongodb(mongod, tmp_path) as primary:
+    async with mongodb(mongod, tmp_path) as there:
         here = LocalLeases(tmp_path / "taken" / "leases.sqlite3")
         await here.open()
-        both = ResilientLeases(primary, here, away=lambda: False, failed=lambda _: None)
-        assert await both.claim(ANN, turn("one")) is None
+        assert await both(there.lasting, here).claim(ANN, turn("one")) is None
         with pytest.raises(BusyError):
-            await primary.claim(ANN, turn("two"))
+            await there.lasting.claim(ANN, turn("two"))
         await here.close()

@@ -11,18 +11,17 @@ from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError, StoppedError
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
-from chatbot.leases.local import LocalLeases
-from chatbot.leases.mongodb import MongoLeases
 from chatbot.leases.sweeping import Sweeper
 from chatbot.ports import SessionLeases
 from tests.integration.leases.stores import (
     ANN,
     BOB,
-    SECONDS,
+    LASTING,
+    Leases,
     Open,
     cut_off,
-    expire,
-    in_memory,
+    in_file,
+    in_mongodb,
     local,
     mongodb,
     resilient,
@@ -34,18 +33,22 @@ from tests.servers.mongod import Mongod
 @pytest.fixture(
     params=[
         pytest.param(local, id="file"),
-        pytest.param(in_memory, id="memory"),
         pytest.param(mongodb, id="MongoDB"),
         pytest.param(resilient, id="both"),
         pytest.param(cut_off, id="both, MongoDB away"),
     ]
 )
-async def leases(
+async def store(
     request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
-) -> AsyncIterator[SessionLeases]:
+) -> AsyncIterator[Leases]:
     open_leases: Open = request.param
     async with open_leases(mongod, tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def leases(store: Leases) -> SessionLeases:
+    return store.lasting
 
 
 async def test_one_turn_at_a_time(leases: SessionLeases) -> None:
@@ -102,12 +105,10 @@ async def test_a_running_answer_is_shown(leases: SessionLeases) -> None:
     assert await leases.running(BOB) is None
 
 
-async def test_a_dead_holder_frees_the_session_and_leaves_its_text(
-    leases: SessionLeases,
-) -> None:
+async def test_a_dead_holder_frees_the_session_and_leaves_its_text(store: Leases) -> None:
+    leases = store.lasting
     await leases.claim(ANN, turn("dead"))
-    await leases.claim(ANN, turn("dead", "so far"))
-    await expire()
+    await store.brief.claim(ANN, turn("dead", "so far"))
     assert await leases.running(ANN) is None
     for _ in range(2):  # until it was kept, whoever asks is told
         left = await leases.claim(ANN, turn("next"))
@@ -121,9 +122,9 @@ async def test_a_dead_holder_frees_the_session_and_leaves_its_text(
     assert await leases.claim(ANN, turn("next")) is None
 
 
-async def test_a_holder_that_was_only_late_goes_on(leases: SessionLeases) -> None:
-    await leases.claim(ANN, turn("late"))
-    await expire()
+async def test_a_holder_that_was_only_late_goes_on(store: Leases) -> None:
+    await store.brief.claim(ANN, turn("late"))
+    leases = store.lasting
     assert await leases.claim(ANN, turn("late", "more")) is None
     with pytest.raises(BusyError):
         await leases.claim(ANN, turn("next"))
@@ -131,23 +132,13 @@ async def test_a_holder_that_was_only_late_goes_on(leases: SessionLeases) -> Non
     assert await leases.claim(ANN, turn("late", "and more")) is None
 
 
-async def test_a_renewed_lease_does_not_expire(leases: SessionLeases) -> None:
-    await leases.claim(ANN, turn("one"))
-    for _ in range(4):
-        await asyncio.sleep(SECONDS / 2)
-        assert await leases.claim(ANN, turn("one")) is None
-    with pytest.raises(BusyError):
-        await leases.claim(ANN, turn("two"))
-
-
-async def test_what_the_dead_left_is_swept_up(leases: SessionLeases) -> None:
+async def test_what_the_dead_left_is_swept_up(store: Leases) -> None:
     history = LocalChatHistory(":memory:")
-    await leases.claim(ANN, turn("dead", "half an answer"))
-    await leases.claim(BOB, turn("alive"))
-    sweeper = Sweeper(history, leases)
+    await store.lasting.claim(BOB, turn("alive"))
+    sweeper = Sweeper(history, store.lasting)
     assert await sweeper.sweep() == 0
-    await expire()
-    await leases.claim(BOB, turn("alive"))
+    await store.brief.claim(ANN, turn("dead", "half an answer"))
+    assert await sweeper.sweep() == 0  # it may only be late
     assert await sweeper.sweep() == 1
     [kept] = (await history.load(ANN, limit=5)).turns
     assert (kept.status, kept.answer) == ("stopped", "half an answer")
@@ -155,12 +146,25 @@ async def test_what_the_dead_left_is_swept_up(leases: SessionLeases) -> None:
     await history.close()
 
 
-async def test_a_session_that_cannot_be_kept_holds_up_no_other(leases: SessionLeases) -> None:
+async def test_a_turn_that_goes_on_between_two_sweeps_is_left_alone(store: Leases) -> None:
+    history = LocalChatHistory(":memory:")
+    sweeper = Sweeper(history, store.lasting)
+    await store.brief.claim(ANN, turn("late"))
+    assert await sweeper.sweep() == 0
+    await store.lasting.claim(ANN, turn("late", "more"))
+    assert await sweeper.sweep() == 0
+    running = await store.lasting.running(ANN)
+    assert running is not None
+    assert running.answer == "more"
+    await history.close()
+
+
+async def test_a_session_that_cannot_be_kept_holds_up_no_other(store: Leases) -> None:
     history = Picky(":memory:")
-    await leases.claim(ANN, turn("refused", "a"))
-    await leases.claim(BOB, turn("taken", "b"))
-    await expire()
-    assert await Sweeper(history, leases).sweep() == 1
+    await store.brief.claim(ANN, turn("refused", "a"))
+    await store.brief.claim(BOB, turn("taken", "b"))
+    sweeper = Sweeper(history, store.lasting)
+    assert [await sweeper.sweep() for _ in range(2)] == [0, 1]
     assert [t.id for t in (await history.load(BOB, limit=5)).turns] == ["taken"]
     await history.close()
 
@@ -182,10 +186,11 @@ NO_TURNS = ["", "null", "[]", "{}", '{"id": 1}', '{"id": "a", "question": ""}']
 async def test_a_lease_that_cannot_be_read_is_no_obstacle_in_a_file(
     tmp_path: Path, text: str
 ) -> None:
-    file = tmp_path / "leases.sqlite3"
-    leases = LocalLeases(file, seconds=SECONDS)
+    leases = in_file(tmp_path, LASTING)
     await leases.claim(ANN, turn("dead"))
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "leases.sqlite3", isolation_level=None)
+    ) as connection:
         connection.execute("UPDATE leases SET turn = ?, expires_at = 0", (text,))
     assert await leases.abandoned(5) == []
     assert await leases.claim(ANN, turn("next")) is None
@@ -197,7 +202,7 @@ async def test_a_lease_that_cannot_be_read_is_no_obstacle_in_mongodb(
     mongod: Mongod, text: str
 ) -> None:
     async with open_client(mongod.uri) as client:
-        leases = MongoLeases(client, database="unreadable", collection="chat", seconds=SECONDS)
+        leases = in_mongodb(client, "unreadable", LASTING)
         broken = {
             "turn": text,
             "turn_id": "dead",
