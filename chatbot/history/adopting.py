@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from contextvars import Context
 from datetime import UTC, datetime
 from functools import partial
 
@@ -11,16 +12,16 @@ from pymongo import ASCENDING, DESCENDING
 
 from chatbot.domain import Session
 from chatbot.errors import ChatbotError, InputError
-from chatbot.history.adoption import adopted, foreign_entries, is_unanswered
+from chatbot.history.adoption import adopted
 from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import Document
-from chatbot.history.entries import Entry
 from chatbot.history.mongo_store import MongoStore
 from chatbot.history.session_documents import opened
 from chatbot.tasks import end
 
-BATCH = 1000
+BATCH = 200
 CLOSE_SECONDS = 1.0
+MOST = 2000  # messages that are shown before they are adopted
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,10 @@ class Adopter:
         """Adopt the session in the background, unless that is being done."""
         key = self._store.key(session)
         if (task := self._tasks.get(key)) is None:
-            task = asyncio.create_task(self._try(session), name=f"adoption of {key}")
+            # In a context of its own: that of a turn has the turn's deadline.
+            task = asyncio.create_task(
+                self._try(session), name=f"adoption of {key}", context=Context()
+            )
             self._tasks[key] = task
             task.add_done_callback(lambda _: self._tasks.pop(key, None))
         return task
@@ -46,21 +50,27 @@ class Adopter:
         done, _ = await asyncio.wait({self.begin(session)}, timeout=seconds)
         return bool(done)
 
-    async def newest(
-        self, session: Session, state: Document | None, *, limit: int
-    ) -> Sequence[Entry]:
-        """Return the newest turns that are not adopted yet, oldest first."""
-        foreign = self._store.mine(session) | {"seq": None}
-        found = self._store.messages.find(foreign).sort("_id", DESCENDING).limit(2 * limit)
-        documents = (await found.to_list())[::-1]
-        return foreign_entries(documents, last_seq=(state or {}).get("last_seq", 0))
+    async def is_wanted(self, session: Session) -> bool:
+        """Tell whether there is something in the session that was not adopted just now."""
+        store = self._store
+        if session.user_id != store.owner:
+            return False
+        is_adopted_now = store.key(session) in self._tasks
+        found = await store.messages.find_one(_foreign(store, session), {"_id": 1})
+        return is_adopted_now or found is not None
+
+    async def newest(self, session: Session, *, limit: int) -> Sequence[Document]:
+        """Return the newest messages of LangChain's class, adopted or not, oldest first."""
+        theirs = self._store.mine(session) | {"_id": {"$type": "objectId"}}
+        newest = self._store.messages.find(theirs).sort("_id", DESCENDING)
+        return (await newest.limit(min(4 * limit + 20, MOST)).to_list())[::-1]
 
     async def adopt_all(self) -> None:
         """Adopt all there is, session by session.
 
         Raises:
             ConfigurationError: The server refuses the user.
-            HistoryError: Not all of it could be written; the next time goes on.
+            HistoryError: The server could not be asked for it.
         """
         pipeline: list[Document] = [
             {"$match": {"seq": None, "user_id": None}},
@@ -87,40 +97,40 @@ class Adopter:
 
     async def _adopt(self, session: Session) -> None:
         """Make the session's messages ours, oldest first. Its life begins now."""
-        store, place, first = self._store, 0, None
-        foreign = store.mine(session) | {"seq": None}
+        store, first = self._store, None
         while True:
             async with store.reached(TASK_SECONDS):
-                oldest = store.messages.find(foreign).sort("_id", ASCENDING).limit(BATCH)
-                documents = await oldest.to_list()
+                oldest = store.messages.find(_foreign(store, session)).sort("_id", ASCENDING)
+                documents = await oldest.limit(BATCH).to_list()
                 if not documents or documents[0]["_id"] == first:
                     return
                 first = documents[0]["_id"]
-                state = await store.state(session) or {}
+                state, last = await asyncio.gather(
+                    store.state(session), self._last_before(session, first)
+                )
                 adopt = partial(
                     adopted,
                     documents,
                     session.user_id,
-                    head=await self._unanswered(session, documents),
-                    last_seq=state.get("last_seq", 0),
-                    behind=place,
+                    last=last,
+                    last_seq=(state or {}).get("last_seq", 0),
                     is_more=len(documents) == BATCH,
                     now=(now := datetime.now(UTC)),
                 )
-                entries, writes, place = await asyncio.to_thread(adopt)
+                entries, writes = await asyncio.to_thread(adopt)
                 if entries:
                     change = opened(session, entries, placed=True, now=now, life=store.life)
                     await store.change(session, change)
                 await store.messages.bulk_write(writes)
 
-    async def _unanswered(
-        self, session: Session, documents: Sequence[Document]
-    ) -> Document | None:
-        """Return the last question before these documents, if its answer is among them."""
-        if not documents:
-            return None
-        earlier = {"seq": {"$ne": None}, "_id": {"$lt": documents[0]["_id"]}}
-        last = await self._store.messages.find_one(
+    async def _last_before(self, session: Session, number: object) -> Document | None:
+        """Return the last message that was adopted from before the one with this id."""
+        earlier = {"seq": {"$type": "number"}, "_id": {"$lt": number}}
+        return await self._store.messages.find_one(
             self._store.mine(session) | earlier, sort=[("seq", DESCENDING)]
         )
-        return last if last is not None and is_unanswered(last) else None
+
+
+def _foreign(store: MongoStore, session: Session) -> Document:
+    """Return the condition for what is not adopted yet."""
+    return store.mine(session) | {"seq": None}

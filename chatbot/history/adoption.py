@@ -60,8 +60,13 @@ def foreign_ids(turn_id: str) -> Sequence[ObjectId]:
     return [ObjectId(turn_id)] if ObjectId.is_valid(turn_id) else []
 
 
+def is_theirs(document: Document) -> bool:
+    """Tell whether a document was written by LangChain's class, adopted or not."""
+    return isinstance(document["_id"], ObjectId)
+
+
 def foreign_entries(documents: Sequence[Document], *, last_seq: int) -> list[Entry]:
-    """Return the turns in these documents, with the places that they will have."""
+    """Return the turns in documents of LangChain's class, adopted or not, in their places."""
     return [
         Entry(turn=turn, seq=place)
         for group, place in _placed(_groups(documents), last_seq=last_seq, behind=0)
@@ -69,33 +74,28 @@ def foreign_entries(documents: Sequence[Document], *, last_seq: int) -> list[Ent
     ]
 
 
-def is_unanswered(document: Document) -> bool:
-    """Tell whether a document is an adopted question that still waits for its answer."""
-    adopted = isinstance(document["_id"], ObjectId) and "text" in document
-    return adopted and (document.get("status"), document.get("answer")) == ("stopped", "")
-
-
 def adopted(  # noqa: PLR0913 - bound with `partial`
     documents: Sequence[Document],
     user_id: str,
     *,
-    head: Document | None,
+    last: Document | None,
     last_seq: int,
-    behind: int,
     is_more: bool,
     now: datetime,
-) -> tuple[list[Entry], list[UpdateOne], int]:
-    """Return the turns in these documents, the writes that make them ours, the last place.
+) -> tuple[list[Entry], list[UpdateOne]]:
+    """Return the turns in these documents, and the writes that make them ours.
 
     Their places are those of their time, which is known to the second: what was written in
-    the second of `last_seq` stands behind it, and all stand behind the place `behind`. Where
-    there are more documents, the last turn may not be whole and waits for them. The answer of
-    the question `head`, which was adopted before, completes it.
+    the second of `last_seq` stands behind it, and all stand behind `last`, which was adopted
+    before; the answer of a question there completes it. Where there are more documents, the
+    last turn may not be whole and waits for them.
     """
+    head = last if last is not None and _is_unanswered(last) else None
     groups = list(_groups(documents, head))
     if is_more and len(groups) > 1:
         groups.pop()
-    place = behind
+    behind = even(int(last["seq"])) if last else 0
+    behind -= 2 if head else 0  # its own place
     entries: list[Entry] = []
     writes: list[UpdateOne] = []
     for group, place in _placed(groups, last_seq=last_seq, behind=behind):
@@ -113,7 +113,13 @@ def adopted(  # noqa: PLR0913 - bound with `partial`
                 own = common | {"seq": Int64(place)} | contents(turn)
             where = {"_id": document["_id"], "seq": None} | whose
             writes.append(UpdateOne(where, {"$set": own}))
-    return entries, writes, place
+    return entries, writes
+
+
+def _is_unanswered(document: Document) -> bool:
+    """Tell whether a document is a question that still waits for its answer."""
+    found = (document.get("status"), document.get("answer"))
+    return "text" in document and found == ("stopped", "")
 
 
 def _placed(
@@ -121,10 +127,8 @@ def _placed(
 ) -> Iterator[tuple[Group, int]]:
     place = behind
     for group in groups:
-        if group.head is not None:
-            yield group, int(group.head["seq"])
-            continue
-        place = max(_place(group.first, last_seq), place + 2)
+        seq = group.first.get("seq")
+        place = max(_place(group.first, last_seq) if seq is None else int(seq), place + 2)
         yield group, place
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+from contextvars import Context
 from datetime import timedelta
 
 from pymongo import ASCENDING, DESCENDING
@@ -42,14 +43,14 @@ class Indexes:
         self._next_try = 0.0
 
     def want(self) -> None:
-        """Start to make them, unless they are made, being made, or were just refused.
-
-        Called when the server has just answered.
-        """
+        """Start to make them, unless they are made, being made, or were just refused."""
         now = asyncio.get_running_loop().time()
         if not self._made and self._task is None and now >= self._next_try:
             self._next_try = now + RETRY_SECONDS
-            self._task = asyncio.create_task(self._try(), name="history indexes")
+            # In a context of its own: that of a turn may have the turn's deadline.
+            self._task = asyncio.create_task(
+                self._try(), name="history indexes", context=Context()
+            )
 
     async def make(self) -> None:
         """Make them, or change those that have other options.

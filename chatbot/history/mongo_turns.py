@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from pymongo import DESCENDING, ReadPreference, WriteConcern
+from pymongo.errors import OperationFailure
 
 from chatbot.domain import ANONYMOUS, LoadedHistory, Session, Turn, checked_id
 from chatbot.errors import ChatbotError
 from chatbot.history import forgetting
 from chatbot.history.adopting import Adopter
-from chatbot.history.adoption import is_foreign
+from chatbot.history.adoption import foreign_entries, is_theirs
 from chatbot.history.appending import append
 from chatbot.history.connection import TURN_SECONDS, Client, deadline
 from chatbot.history.documents import READ, Document, read_entries
@@ -24,9 +25,12 @@ from chatbot.history.indexes import Indexes
 from chatbot.history.mongo_store import MongoStore
 from chatbot.history.schema import Schema
 
-QUESTIONS = {"$not": {"$mod": [2, 1]}}  # the places of questions, and documents without one
-ADOPTION_SHARE = 0.4  # of the time there is to load a session
+PLAN_KILLED = 175  # an index that the query went by was dropped meanwhile
+QUESTIONS = {"$type": "number", "$mod": [2, 0]}  # their places are even
+ADOPTION_SHARE = 0.3  # of the time there is to load a session
 NEWEST_FIRST = [("seq", DESCENDING), ("_id", DESCENDING)]
+
+Found = tuple[Document | None, Sequence[Document], Sequence[Document]]
 
 _log = logging.getLogger(__name__)
 
@@ -104,23 +108,21 @@ class MongoTurns:
             ConfigurationError: The server refuses the user.
             HistoryError: The server could not be read.
         """
-        store = self._store
-        async with store.reached(seconds):
-            state, documents = await self._newest(session, limit)
-            waiting: Sequence[Entry] = ()
-            if any(map(is_foreign, documents)):
-                if not await self._adopter.is_done(session, seconds=seconds * ADOPTION_SHARE):
-                    waiting = await self._adopter.newest(session, state, limit=limit)
-                state, documents = await self._newest(session, limit)
-        self._indexes.want()
-        entries = read_entries(store.visible(documents, state)[::-1])
+        try:
+            async with self._store.reached(seconds):
+                found = await self._look(session, limit, seconds)
+        finally:  # what takes too long may lack its index
+            self._indexes.want()
+        state, documents, waiting = found
         if waiting:
-            known = {entry.turn.id for entry in entries}
-            entries += [entry for entry in waiting if entry.turn.id not in known]
-            entries.sort(key=lambda entry: entry.seq)
+            documents = [each for each in documents if not is_theirs(each)]
+        entries = read_entries(self._store.visible(documents, state)[::-1])
+        last_seq = int((state or {}).get("last_seq", 0))
+        entries += foreign_entries(waiting, last_seq=last_seq)
+        entries.sort(key=lambda entry: entry.seq)
         return Recent(
             entries=tuple(entries[-limit:] if limit else ()),
-            last_seq=int((state or {}).get("last_seq", 0)),
+            last_seq=last_seq,
             title=(state or {}).get("title", ""),
         )
 
@@ -155,6 +157,27 @@ class MongoTurns:
     async def forget(self, session: Session, *, at: datetime) -> int:
         """See `forgetting.forget`."""
         return await forgetting.forget(self._store, session, at=at)
+
+    async def _look(self, session: Session, limit: int, seconds: float) -> Found:
+        """Return what there is now, and theirs if these are not adopted in good time."""
+        try:
+            return await self._look_once(session, limit, seconds)
+        except OperationFailure as error:
+            if error.code != PLAN_KILLED:
+                raise
+            return await self._look_once(session, limit, seconds)
+
+    async def _look_once(self, session: Session, limit: int, seconds: float) -> Found:
+        adopter = self._adopter
+        foreign, (state, documents) = await asyncio.gather(
+            adopter.is_wanted(session), self._newest(session, limit)
+        )
+        if not foreign:
+            return state, documents, ()
+        waiting: Sequence[Document] = ()
+        if not await adopter.is_done(session, seconds=seconds * ADOPTION_SHARE):
+            waiting = await adopter.newest(session, limit=limit)
+        return *await self._newest(session, limit), waiting
 
     async def _newest(
         self, session: Session, limit: int

@@ -18,7 +18,7 @@ from langchain_mongodb import MongoDBChatMessageHistory
 from pymongo import MongoClient
 
 from chatbot.domain import Session, SessionSummary
-from chatbot.errors import InputError
+from chatbot.errors import HistoryError, InputError
 from chatbot.history.connection import Client, open_client
 from chatbot.history.langchain import message_history, mongodb_message_history
 from chatbot.history.local import LocalChatHistory
@@ -65,6 +65,7 @@ async def test_their_class_reads_our_sessions_in_order(mongod: Mongod, theirs: T
         await history.save(SESSION, turn("1", answer="first", second=1))
         await history.save(SESSION, turn("3", answer="third", second=3))
         await history.save(Session(session_id="s", user_id="bob"), turn("4"))
+        await history._indexes.make()  # noqa: SLF001 - their class reads by our index
     expected = ["human: question 1", "ai: first", "human: question 2", "ai: 第二"]
     assert texts(theirs()) == [*expected, "human: question 3", "ai: third"]
 
@@ -108,6 +109,33 @@ async def write(client: Client, when: datetime, message: HumanMessage | AIMessag
     history = json.dumps(message_to_dict(message))
     row = {"_id": number, "SessionId": "s", "History": history}
     await client[DATABASE].chat_history.insert_one(row)
+
+
+async def test_a_long_session_of_theirs_is_shown_before_it_is_adopted(
+    mongod: Mongod, client: Client, theirs: Theirs
+) -> None:
+    messages = [kind(f"{n} 瓦尔登湖") for n in range(700) for kind in (HumanMessage, AIMessage)]
+    rows = [
+        {"SessionId": "s", "History": json.dumps(message_to_dict(each))} for each in messages
+    ]
+    theirs()  # which makes its index
+    with MongoClient[dict[str, Any]](mongod.uri) as sync_client:
+        collection = sync_client[DATABASE].chat_history
+        collection.insert_many(rows)
+        async with mongo_history(mongod, DATABASE) as history:
+            left = len(rows)
+            while left:
+                try:
+                    loaded = (await history.load(SESSION, limit=20)).turns
+                except HistoryError:  # never late, and so not at all on a machine that is busy
+                    continue
+                assert [t.question for t in loaded] == [
+                    f"{n} 瓦尔登湖" for n in range(680, 700)
+                ]
+                left = await client[DATABASE].chat_history.count_documents({"seq": None})
+            assert len(await history.turns(SESSION)) == 700
+    assert len(texts(theirs())) == 1400
+    assert texts(theirs())[:3] == ["human: 0 瓦尔登湖", "ai: 0 瓦尔登湖", "human: 1 瓦尔登湖"]
 
 
 async def test_both_may_go_on_in_turns(mongod: Mongod, client: Client, theirs: Theirs) -> None:
