@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import re
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,6 +32,18 @@ IMAGE_SECONDS = 5.0
 TASK_SECONDS = 10.0  # for what people start by hand: clear a session, list, search
 INDEX_SECONDS = 300.0  # for an index over what a large collection already holds
 
+TURN_MS = 900  # what the driver may use of it
+WAITS = ("timeoutms", "serverselectiontimeoutms", "connecttimeoutms", "waitqueuetimeoutms")
+OPTIONS: Mapping[str, Any] = {
+    "timeoutMS": TURN_MS,
+    "serverSelectionTimeoutMS": 400,
+    "connectTimeoutMS": 400,
+    "maxPoolSize": 20,
+    "retryWrites": True,
+    "journal": True,
+    "appName": "chatbot",
+}
+
 REFUSED_CODES = {11, 13, 18}  # unknown user, unauthorised, authentication failed
 ATLAS_ERROR = 8000  # of any kind, also that the space is used up
 _log = logging.getLogger(__name__)
@@ -46,31 +59,44 @@ TRANSIENT = (
 def open_client(uri: str) -> Client:
     """Return a client for this process and its running event loop. It connects when used.
 
+    The options of the address go before ours. Only the deadlines of `deadline` hold whatever
+    they say.
+
     Raises:
         ConfigurationError: `uri` is not an address of MongoDB.
     """
     pool_lock.mend()
+    given = _options(uri)
+    ours = {name: value for name, value in OPTIONS.items() if name.lower() not in given}
+    if "w" in given:
+        ours.pop("journal", None)  # which some of its values exclude
     # The driver's own words, in errors and in warnings, may repeat the password.
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", UserWarning)
         try:
-            client: Client = AsyncMongoClient(
-                uri,
-                timeoutMS=900,
-                serverSelectionTimeoutMS=400,
-                connectTimeoutMS=400,
-                maxPoolSize=20,
-                retryWrites=True,
-                journal=True,
-                tz_aware=True,
-                appname="chatbot",
-            )
+            client: Client = AsyncMongoClient(uri, **ours, tz_aware=True)
         except (PyMongoError, ValueError, TypeError):
             message = "MONGODB_URI is not a usable address: it looks like mongodb://host:27017"
             raise ConfigurationError(message) from None
     if ignored:
         _log.warning("%d options in MONGODB_URI are unknown or wrong: ignored", len(ignored))
+    if longer := [name for name in WAITS if _milliseconds(given.get(name)) > TURN_MS]:
+        _log.warning(
+            "%s in MONGODB_URI: a turn still waits %g s at most",
+            ", ".join(longer),
+            TURN_SECONDS,
+        )
     return client
+
+
+def _options(uri: str) -> Mapping[str, str]:
+    """Return the options in the address, by their names in small letters."""
+    parts = (part.partition("=") for part in re.split("[&;]", uri.partition("?")[2]))
+    return {name.lower(): value for name, _, value in parts if name}
+
+
+def _milliseconds(value: str | None) -> int:
+    return int(value) if value and value.isdecimal() else 0
 
 
 @asynccontextmanager
@@ -84,7 +110,7 @@ async def deadline(seconds: float = TURN_SECONDS) -> AsyncIterator[None]:
     try:
         # Either may miss: the driver's limit while it looks for a server, asyncio's when the
         # driver happens to swallow the cancellation.
-        with pymongo.timeout(seconds * 0.9):
+        with pymongo.timeout(seconds * TURN_MS / 1000):
             async with asyncio.timeout(seconds):
                 yield
     except TimeoutError:

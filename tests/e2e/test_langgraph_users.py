@@ -139,5 +139,3 @@ async def _known(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
         if (await http.get("/api/me", headers=headers)).status_code == 200:
             return
         await asyncio.sleep(0.1)
-
-
