@@ -33,7 +33,7 @@ TASK_SECONDS = 10.0  # for what people start by hand: clear a session, list, sea
 INDEX_SECONDS = 300.0  # for an index over what a large collection already holds
 
 TURN_MS = 900  # what the driver may use of it
-WAITS = ("timeoutms", "serverselectiontimeoutms", "connecttimeoutms", "waitqueuetimeoutms")
+WAITS = ("timeoutMS", "serverSelectionTimeoutMS", "connectTimeoutMS", "waitQueueTimeoutMS")
 OPTIONS: Mapping[str, Any] = {
     "timeoutMS": TURN_MS,
     "serverSelectionTimeoutMS": 400,
@@ -80,7 +80,7 @@ def open_client(uri: str) -> Client:
             raise ConfigurationError(message) from None
     if ignored:
         _log.warning("%d options in MONGODB_URI are unknown or wrong: ignored", len(ignored))
-    if longer := [name for name in WAITS if _milliseconds(given.get(name)) > TURN_MS]:
+    if longer := [name for name in WAITS if _milliseconds(given.get(name.lower())) > TURN_MS]:
         _log.warning(
             "%s in MONGODB_URI: a turn still waits %g s at most",
             ", ".join(longer),
