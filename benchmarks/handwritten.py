@@ -69,7 +69,7 @@ class HandWritten:
     async def _route(self, messages: Messages, *, follow_up: bool) -> tuple[list[str], str]:
         described = "\n".join(f"- {n}: {c['description']}" for n, c in self._chats.items())
         system = self._prompts["router"].replace("$assistants", described)
-        names = {"type": "array", "items": {"type": "string", "enum": list(self._chats)[::-1]}}
+        names = {"type": "array", "items": {"type": "string", "enum": list(self._chats)}}
         properties: dict[str, Any] = {"assistants": names}
         if follow_up:
             properties["question"] = {"type": "string"}

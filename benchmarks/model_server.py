@@ -22,6 +22,7 @@ FIRST_TOKEN = 0.3
 GAP = 0.02  # 50 tokens a second
 ANSWER_TOKENS = 60
 SMALL_TALK = "hello"
+SUBJECT = "X200"  # of the questions, and of the assistant that knows about it
 _PACE = re.compile(r"(\d+) tokens, ([\d.]+) s apart, (\d+) at once")
 
 
@@ -107,9 +108,10 @@ def _call(text: str, tools: Sequence[Mapping[str, Any]]) -> list[bytes]:
     if SMALL_TALK not in text:
         name = "knowledge_base"
         properties = tools[0]["function"]["parameters"]["properties"]
-        wanted: dict[str, Any] = {"assistants": properties["assistants"]["items"]["enum"][:1]}
+        names = properties["assistants"]["items"]["enum"]
+        wanted: dict[str, Any] = {"assistants": [each for each in names if SUBJECT in each]}
         if "question" in properties:
-            wanted["question"] = f"{text} And in which cases?"
+            wanted["question"] = f"{text} The warranty of the {SUBJECT} pump is meant."
         arguments = json.dumps(wanted)
     function = {"name": name, "arguments": ""}
     calls = [{"index": 0, "id": "call_1", "type": "function", "function": function}]

@@ -23,11 +23,11 @@ from typing import Any, Protocol, cast
 
 from benchmarks.clients import MODEL
 from benchmarks.handwritten import with_aiohttp, with_httpx
-from benchmarks.model_server import Pace, served
+from benchmarks.model_server import SUBJECT, Pace, served
 from chatbot.settings import Settings
 from tests.servers.ragflow import KEY
 
-FIRST = "How long does the warranty of the X200 pump last?"
+FIRST = f"How long does the warranty of the {SUBJECT} pump last?"
 FOLLOW_UP = "And in months?"
 SMALL_TALK = "hello, how are you?"
 SINGLE_TURNS = 6
