@@ -32,7 +32,8 @@ FOLLOW_UP = "And in months?"
 SMALL_TALK = "hello, how are you?"
 SINGLE_TURNS = 6
 CROWDS = (50, 200)
-SESSIONS = 400
+STREAMS = 200
+SESSIONS = 100  # at once, several times
 QUICK = f"hello: {Pace(tokens=20, gap=0.0, burst=20)}"
 TARGETS = "target: 660 / 1100 / 630 ms, 20 ms of CPU, 40 turns/s at 200 sessions"
 
@@ -142,25 +143,24 @@ async def crowd(system: System, sessions: int) -> tuple[float, float, Sequence[T
 
 async def memory(system: System) -> tuple[float, float]:
     """Return how many KiB an open stream takes, and a session of a turn that has ended."""
-    for _ in range(2):  # what is allocated once
-        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
+    slow = f"hello: {Pace(tokens=1000, gap=0.05)}"
+    await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(10)))
     gc.collect()
     before = resident()
-    for _ in range(3):
-        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
-    gc.collect()
-    session = (resident() - before) / (3 * SESSIONS)
-    before = resident()
-    slow = f"hello: {Pace(tokens=300, gap=0.02)}"
-    running = [
-        asyncio.create_task(ask(system, slow, uuid.uuid4().hex)) for _ in range(SESSIONS)
-    ]
-    await asyncio.sleep(4)
-    stream = (resident() - before) / SESSIONS
+    running = [asyncio.create_task(ask(system, slow, uuid.uuid4().hex)) for _ in range(STREAMS)]
+    await asyncio.sleep(STREAMS / 40)
+    stream = (resident() - before) / STREAMS
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    return stream, session
+    for _ in range(5):  # what is allocated once
+        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
+    gc.collect()
+    before = resident()
+    for _ in range(5):
+        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
+    gc.collect()
+    return stream, (resident() - before) / (5 * SESSIONS)
 
 
 def resident() -> float:
