@@ -4,8 +4,6 @@ import json
 import re
 import sys
 
-from rich.cells import cell_len, set_cell_size
-
 # Control characters but tab and line break, and those that change the direction of writing.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -20,7 +18,11 @@ def plain(text: str) -> str:
 def in_one_line(text: str, width: int | None = None) -> str:
     """Return the text in one line, cut to `width` columns where it is longer."""
     line = " ".join(plain(text).split())
-    if width is None or cell_len(line) <= width:
+    if width is None:
+        return line
+    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - refusals and --help need none
+
+    if cell_len(line) <= width:
         return line
     return set_cell_size(line, width - 1).rstrip() + "…"  # a Chinese character has two columns
 
