@@ -207,11 +207,13 @@ class Received:
 
 async def _finish(response: aiohttp.ClientResponse) -> None:
     """Read the end of the body, so that the connection can serve again; else close it."""
-    with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            while await response.content.readany():
-                pass
-    response.close()  # changes nothing once the end was read
+    try:
+        with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while await response.content.readany():
+                    pass
+    finally:  # also where the reader is cancelled
+        response.close()  # changes nothing once the end was read
 
 
 async def _note_reuse(
