@@ -28,7 +28,9 @@ def history_messages(
     """
     messages: list[BaseMessage] = []
     for turn in turns:
-        answer = without_images(turn.answer, IMAGE) or prompts.render("unanswered")
+        answer = without_images(turn.answer, IMAGE)
+        if not answer.strip():
+            answer = prompts.render("unanswered")
         question, blocks = shortened(turn.question, shorten), (images or {}).get(turn.id, ())
         if turn.record.get("images") and not blocks:
             question = f"{question}\n{IMAGE}"
