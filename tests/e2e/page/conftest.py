@@ -189,10 +189,16 @@ def _in_halves(go_on: threading.Event) -> Script:
     return script
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kept_browsers(browser: Browser, running_workers: Kept) -> Browsers:
+    return Browsers(browser, running_workers.urls[0])
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def guest(browser: Browser, kept: Kept) -> AsyncIterator[Guest]:
+async def guest(kept_browsers: Browsers, kept: Kept) -> AsyncIterator[Guest]:
     """Somebody before the first of the workers, whose conversations are kept."""
-    guest = Guest(Browsers(browser, kept.urls[0]))
+    del kept
+    guest = Guest(kept_browsers)
     yield guest
     await guest.leave()
 

@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from chatbot.errors import ModelError
-from tests.e2e.page.conftest import Visitor
+from tests.e2e.page.conftest import Browsers, Guest, Kept, Visitor
+from tests.e2e.page.relay import relay_to
 from tests.integration.http.ports import says
+from tests.servers.loopback import Loopback, Reply, Request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -64,3 +66,46 @@ async def test_conversation_that_cannot_be_loaded_can_be_tried_again(visitor: Vi
     await page.get_by_role("button", name="Try again").click()
 
     await expect(page.locator(".turn")).to_contain_text("25 days of leave")
+
+
+async def test_failure_that_will_be_the_same_again_is_not_tried_again(
+    visitor: Visitor,
+) -> None:
+    async def refuses(_: str) -> AsyncIterator[str]:
+        yield "25"
+        message = "The model held that back."
+        raise ModelError("content_filter", message)
+
+    visitor.service.model.script = refuses
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+
+    await expect(page.get_by_role("alert")).to_contain_text("The model held that back.")
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    await page.get_by_role("button", name="切换到中文").click()
+    await expect(page.get_by_role("alert")).to_contain_text("模型的内容审核拒绝了这段文字")
+
+
+async def test_server_in_between_that_fails_is_told_and_waited_for(
+    browser: Browser, kept: Kept
+) -> None:
+    async def busy(_: Request, reply: Reply) -> None:
+        reply.extra.append(("Retry-After", "7"))
+        await reply.send(b"<h1>Bad gateway</h1>", status=502, content_type="text/html")
+
+    async with relay_to(kept.urls[0]) as relay:
+        guest = Guest(Browsers(browser, relay.url))
+        page = await guest.visit("/?session=between")
+        await expect(page.get_by_text("What would you like to know?")).to_be_visible()
+        with Loopback(busy) as gateway:
+            await relay.cut()
+            relay.target = gateway.url
+            await relay.mend()
+            await guest.ask("hello")
+            alert = page.locator(".failure")
+            await expect(alert).to_contain_text("an answer that cannot be read")
+            await expect(alert.get_by_role("button", name="Try again in")).to_be_disabled()
+            await relay.cut()
+            relay.target = kept.urls[0]
+            await relay.mend()
+        await guest.leave()

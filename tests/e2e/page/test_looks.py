@@ -4,13 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, ViewportSize, expect
 
-from tests.e2e.page.conftest import Visitor
+from tests.e2e.page.conftest import DESK, PHONE, Guest, Visitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text("utf-8")
+ACCESSIBLE = (Path(__file__).parent / "accessible.js").read_text("utf-8")
+NARROW = ViewportSize(width=320, height=640)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,58 @@ async def test_text_has_enough_contrast(visitor: Visitor, *, dark: bool) -> None
     weak += await page.evaluate(CONTRAST)
 
     assert weak == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_what_opens_has_enough_contrast(guest: Guest, *, dark: bool) -> None:
+    page = await guest.visit(f"/?session=contrast-{dark}", dark=dark)
+    await guest.ask("How many days of leave a year?")
+    await page.get_by_role("button", name="Good answer").click()
+    await page.locator(".comment textarea").wait_for()
+    await page.get_by_role("searchbox").fill("leave a year")
+    await page.locator(".match mark").first.wait_for()
+    weak = await page.evaluate(CONTRAST)
+    await page.get_by_role("searchbox").fill("")
+    await page.locator(".session").first.hover()
+    await page.locator(".session .more").first.click()
+    await page.locator(".menu").wait_for()
+    weak += await page.evaluate(CONTRAST)
+    await page.locator(".menu").get_by_text("Rename").click()
+    await page.get_by_role("dialog").wait_for()
+    weak += await page.evaluate(CONTRAST)
+
+    assert weak == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE, NARROW], ids=["desk", "phone", "narrow"])
+async def test_nobody_stumbles(guest: Guest, size: ViewportSize) -> None:
+    page = await guest.visit(f"/?session=stumble-{size['width']}", size=size)
+    stumbled = await page.evaluate(ACCESSIBLE)
+    await guest.ask("How many days of leave a year?")
+    await page.get_by_role("button", name="Bad answer").last.click()
+    await page.get_by_role("button", name="Why this answer").last.click()
+    await page.locator(".why .times").last.wait_for()
+    await page.locator(".why summary").last.click()
+    stumbled += await page.evaluate(ACCESSIBLE)
+    if size is not DESK:
+        await page.get_by_role("button", name="Show conversations").click()
+        stumbled += await page.evaluate(ACCESSIBLE)
+
+    assert stumbled == []
+
+
+async def test_what_has_the_keyboard_is_seen(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    unseen = []
+    for _ in range(24):
+        await page.keyboard.press("Tab")
+        outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        if outline == "none":
+            unseen.append(await page.evaluate("document.activeElement.localName"))
+
+    # Around the composer there is a line instead.
+    assert set(unseen) <= {"textarea", "body"}
 
 
 async def test_every_control_has_a_name(visitor: Visitor) -> None:

@@ -1,14 +1,15 @@
 """Whatever people, documents and models write stays text."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import FilePayload, expect
 
 from chatbot.domain import Assistant
-from tests.e2e.page.conftest import Visitor
+from tests.e2e.page.conftest import Guest, Visitor
 from tests.integration.http.service import PASSAGE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -64,6 +65,35 @@ async def test_markup_is_shown_and_never_run(visitor: Visitor) -> None:
     links = await page.locator("main a").evaluate_all("(all) => all.map((a) => a.href)")
     assert all(link.startswith("https://") for link in links)
     assert all(address.startswith(service.url) for address in asked)
+
+
+async def test_markup_in_titles_searches_and_file_names_is_shown_and_never_run(
+    guest: Guest,
+) -> None:
+    page = await guest.visit("/?session=attacked")
+    await guest.ask("hello")
+    row = page.locator(".session[data-current]")
+    await row.hover()
+    await row.locator(".more").click()
+    await page.locator(".menu").get_by_text("Rename").click()
+    await page.get_by_role("dialog").get_by_role("textbox").fill(ATTACK)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".bar h1")).to_have_text(re.compile("^<img src=x"))
+    await page.get_by_role("searchbox").fill("<img")
+    await expect(page.locator(".match mark").first).to_have_text("<img")
+    async with page.expect_file_chooser() as choosing:
+        await page.get_by_role("button", name="Import a conversation").click()
+    file = FilePayload(name=f"{ATTACK}.json", mimeType="application/json", buffer=b"{")
+    await (await choosing.value).set_files([file])
+    await expect(page.locator(".sidebar .refused")).to_contain_text("could not be imported")
+    await page.get_by_role("button", name="Bad answer").click()
+    await page.locator(".comment textarea").fill(ATTACK)
+    await page.keyboard.press("Enter")
+    await page.reload()
+    await page.locator(".actions").wait_for()
+
+    assert await page.evaluate("window.hacked") is None
+    await expect(page.locator(".sidebar :is(img:not(.brand img), script, b)")).to_have_count(0)
 
 
 @pytest.mark.parametrize(

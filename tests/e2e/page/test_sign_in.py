@@ -47,9 +47,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         yield Guarded(url=url, keys=keys)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def their_browsers(browser: Browser, guarded: Guarded) -> Browsers:
+    return Browsers(browser, guarded.url)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def stranger(browser: Browser, guarded: Guarded) -> AsyncIterator[Guest]:
-    guest = Guest(Browsers(browser, guarded.url))
+async def stranger(their_browsers: Browsers) -> AsyncIterator[Guest]:
+    guest = Guest(their_browsers)
     yield guest
     await guest.leave()
 

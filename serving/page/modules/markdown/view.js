@@ -24,8 +24,9 @@ export class MarkdownView {
     const last = blocks.length - 1;
     for (const [index, block] of blocks.entries()) {
       const growing = open && index === last;
-      const before = cited && CITATION.test(block.source) ? null : this.shown[index];
-      const same = before?.source === block.source && !before.growing && !growing;
+      const before = this.shown[index];
+      const known = !(cited && CITATION.test(block.source));
+      const same = known && before?.source === block.source && !before.growing && !growing;
       if (!same) this.#draw(index, this.#block(block, growing), before?.type === block.type);
       this.shown[index] = { source: block.source, type: block.type, growing };
     }

@@ -100,7 +100,7 @@ export class SessionSearch {
 
 /** Return the part of a turn in which the text, or else one of its words, stands. */
 function excerpt({ question, answer }, lower) {
-  const lines = [question, answer].map((text) => text.replace(/\s+/g, " "));
+  const lines = [question, answer].map((text) => text.replace(/[*`|#\s]+/g, " "));
   for (const wanted of [lower, ...lower.split(/\s+/)]) {
     for (const line of lines) {
       const at = line.toLowerCase().indexOf(wanted);

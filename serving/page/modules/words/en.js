@@ -88,7 +88,6 @@ export const ENGLISH = {
   badAnswer: "Bad answer",
   comment: "What was wrong?",
   commentGood: "What was good?",
-  commentPlaceholder: "In your own words, if you like",
   notNow: "Not now",
   feedbackKept: "Thank you, that was kept.",
   feedbackLost: "This could not be kept.",

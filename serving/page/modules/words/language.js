@@ -60,14 +60,14 @@ export function applyLanguage() {
   for (const target of document.querySelectorAll("[data-label]")) applyLabel(target);
 }
 
-const PLACEHOLDERS = { question: "placeholder", edit: "placeholder", searchSessions: "searchSessions", comment: "commentPlaceholder" };
+const PLACEHOLDERS = { question: "placeholder", edit: "placeholder" };
 
 function applyLabel(target) {
   const key = target.dataset.label;
   const text = say(key, values(target));
   target.setAttribute("aria-label", text);
   if (target.localName === "button") target.title = text;
-  if (PLACEHOLDERS[key] && "placeholder" in target) target.placeholder = say(PLACEHOLDERS[key]);
+  if (target.matches("textarea, [type=search]")) target.placeholder = PLACEHOLDERS[key] ? say(PLACEHOLDERS[key]) : text;
 }
 
 const values = (target) => JSON.parse(target.dataset.values ?? "{}");

@@ -88,7 +88,6 @@ export const CHINESE = {
   badAnswer: "回答得不好",
   comment: "哪里不对？",
   commentGood: "好在哪里？",
-  commentPlaceholder: "可以用您自己的话说明",
   notNow: "暂不",
   feedbackKept: "谢谢，已保存。",
   feedbackLost: "未能保存。",
