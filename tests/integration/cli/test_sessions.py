@@ -227,19 +227,19 @@ def test_commands_on_sessions_of_a_user(
     settings: Settings, bot: SyncChatbot, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     user, file = "ben@example.com", tmp_path / "lake.json"
-    bot.ask(WALDEN, session_id="lake", user_id=user)
+    bot.ask(WALDEN, session_id="lake-of-ben", user_id=user)
 
-    sessions.rename_session(settings, "lake", "The pond", user=user)
+    sessions.rename_session(settings, "lake-of-ben", "The pond", user=user)
     sessions.list_sessions(settings, 50, as_json=False, user=user)
     sessions.search_sessions(settings, "瓦尔登湖", 50, as_json=False, user=user)
-    sessions.show_session(settings, "lake", 50, as_json=False, user=user)
-    sessions.explain_turn(settings, "lake", None, as_json=False, user=user)
+    sessions.show_session(settings, "lake-of-ben", 50, as_json=False, user=user)
+    sessions.explain_turn(settings, "lake-of-ben", None, as_json=False, user=user)
     shown = capsys.readouterr().out
     assert all(word in shown for word in ("The pond", "SESSION", f"> {WALDEN}", "route"))
 
-    export(settings, "lake", file, user=user)
-    restore(settings, str(file), "copy", user=user)
-    assert [turn.question for turn in bot.turns("copy", user_id=user)] == [WALDEN]
-    assert bot.turns("copy") == bot.turns("lake") == []
-    sessions.clear_session(settings, "copy", user=user)
-    assert bot.turns("copy", user_id=user) == []
+    export(settings, "lake-of-ben", file, user=user)
+    restore(settings, str(file), "copy-of-ben", user=user)
+    assert [turn.question for turn in bot.turns("copy-of-ben", user_id=user)] == [WALDEN]
+    assert bot.turns("copy-of-ben") == bot.turns("lake-of-ben") == []
+    sessions.clear_session(settings, "copy-of-ben", user=user)
+    assert bot.turns("copy-of-ben", user_id=user) == []
