@@ -145,13 +145,14 @@ async def _history(
         owner=settings.mongodb_owner,
     )
     history = await stack.enter_async_context(ResilientChatHistory(primary, local))
-    leases = MongoLeases(client, database=database, collection=collection)
-    return history, ResilientLeases(
-        leases,
+    leases = ResilientLeases(
+        MongoLeases(client, database=database, collection=collection),
         local_leases,
         away=lambda: history.is_away,
         failed=history.note_failure,
     )
+    stack.push_async_callback(leases.close)
+    return history, leases
 
 
 async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:

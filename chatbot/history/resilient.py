@@ -24,6 +24,7 @@ from chatbot.history.sqlite import LocalFileError
 from chatbot.images.image import Image
 from chatbot.ports import SessionStore
 
+AWAY = "MongoDB did not answer just now."
 KEPT_HERE = "The turn is kept on this machine and stored when MongoDB is back."
 SHOWN_FROM_HERE = "Until it is back, only the turns kept on this machine are known."
 
@@ -110,6 +111,7 @@ class ResilientChatHistory:
                 entries = await self._reconciled(session, recent, limit=limit)
                 return LoadedHistory(turns=tuple(entry.turn for entry in entries))
         kept = await self._local.load(session, limit=limit)
+        reason = reason or self._replay.away or AWAY  # which another turn found meanwhile
         return LoadedHistory(turns=kept.turns, degraded=f"{reason} {SHOWN_FROM_HERE}")
 
     async def find(self, session: Session, turn_id: str) -> Turn | None:

@@ -1,11 +1,15 @@
 """Leases that go on between the processes of one machine while MongoDB is away."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError
 from chatbot.ports import SessionLeases
+from chatbot.tasks import end
+
+LOOK_SECONDS = 0.05
 
 Answer = TypeVar("Answer")
 
@@ -30,6 +34,12 @@ class ResilientLeases:
         self._local = local
         self._away = away
         self._failed = failed
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    async def close(self) -> None:
+        """Return when no call of the primary store is under way: each has its deadline."""
+        if self._calls:
+            await asyncio.wait(self._calls)
 
     async def claim(self, session: Session, turn: Turn) -> Turn | None:
         """See `SessionLeases.claim`."""
@@ -67,9 +77,28 @@ class ResilientLeases:
         return [*there, *((session, turn) for session, turn in here if turn.id not in known)]
 
     async def _ask(self, ask: Callable[[], Awaitable[Answer]], otherwise: Answer) -> Answer:
-        """Return what the primary store says, or something else while it is away."""
+        """Return what the primary store says, or something else while it is away.
+
+        Nobody waits for a call that is under way when another one finds that it is away. The
+        call ends by itself: MongoDB's driver leaves a connection open that it is opening.
+        """
         if self._away():
             return otherwise
+        call = asyncio.create_task(self._call(ask, otherwise))
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        try:
+            while not call.done():
+                await asyncio.wait({call}, timeout=LOOK_SECONDS)
+                if self._away() and not call.done():
+                    call.add_done_callback(_forget)
+                    return otherwise
+        except asyncio.CancelledError:
+            await end(call)
+            raise
+        return call.result()
+
+    async def _call(self, ask: Callable[[], Awaitable[Answer]], otherwise: Answer) -> Answer:
         try:
             return await ask()
         except HistoryError as error:
@@ -77,3 +106,9 @@ class ResilientLeases:
                 raise
             self._failed(error)
             return otherwise
+
+
+def _forget(call: asyncio.Task[Any]) -> None:
+    """Ask what came of a call, so that nobody is told that it was never retrieved."""
+    if not call.cancelled():
+        call.exception()

@@ -21,6 +21,7 @@ from tests.servers.mongod import Mongod
 SESSION = Session(session_id="s", user_id="alice")
 DATABASE = "outage"
 PATIENCE = 15.0
+LOST_SECONDS = 1.3  # the second that a server which hangs may cost, and what is done besides
 
 Fault = Callable[[Mongod], None]
 
@@ -81,13 +82,14 @@ async def test_a_conversation_goes_on_and_arrives_once_and_in_order(
     server: Mongod, path: Path, fault: Fault
 ) -> None:
     async with opened(server, path) as history:
-        for number in range(3):
-            assert await history.save(SESSION, turn(str(number), second=number)) == ""
+        healthy = max([await _timed_turn(history, number) for number in range(3)])
         await history.load(SESSION, limit=20)
         fault(server)
-        first, *later = [await _timed_turn(history, number) for number in range(3, 8)]
-        assert first < 2.2  # a load and a save that start before anyone knows
-        assert max(later) < 0.3
+        first, *later = [
+            await _timed_turn(history, number, said="MongoDB") for number in range(3, 8)
+        ]
+        assert first - healthy < LOST_SECONDS
+        assert min(later) - healthy < 0.2
         await asyncio.to_thread(server.recover)
         await recovered(history)
         await history.save(SESSION, turn("8", second=8))
@@ -97,13 +99,14 @@ async def test_a_conversation_goes_on_and_arrives_once_and_in_order(
     assert await stored(server) == [str(number) for number in range(9)]
 
 
-async def _timed_turn(history: ResilientChatHistory, number: int) -> float:
+async def _timed_turn(history: ResilientChatHistory, number: int, said: str = "") -> float:
     start = time.perf_counter()
     loaded = await history.load(SESSION, limit=20)
     degraded = await history.save(SESSION, turn(str(number), second=number))
     took = time.perf_counter() - start
-    assert "MongoDB" in loaded.degraded
-    assert "MongoDB" in degraded
+    assert said in loaded.degraded
+    assert said in degraded
+    assert bool(loaded.degraded or degraded) is bool(said)
     # What was said before the outage is still known.
     assert [turn.id for turn in loaded.turns] == [str(before) for before in range(number)]
     return took
@@ -119,7 +122,7 @@ async def test_a_hung_server_costs_one_call_at_most_a_second(
         degraded = await asyncio.gather(
             *(history.save(Session(session_id=f"s{n}"), turn("1")) for n in range(10))
         )
-        assert time.perf_counter() - start < 1.3
+        assert time.perf_counter() - start < LOST_SECONDS
         assert all(degraded)
         server.resume()
         await recovered(history)

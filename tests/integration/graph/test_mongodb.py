@@ -1,0 +1,138 @@
+"""Whole turns over MongoDB: what they hold of it, and what they lose when it hangs."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from pymongo import MongoClient
+
+from chatbot.settings import Settings
+from graphs import Chatbot, open_chatbot
+from tests.servers.model import Brain, ModelServer, answer
+from tests.servers.mongod import Mongod
+
+TURNS = 50
+WRITING_SECONDS = 2.5
+LOST_SECONDS = 1.25  # the second that a turn may lose, on a machine that does more than this
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Callable[..., Settings]:
+    """Return settings with a MongoDB and a model, and nothing to look up."""
+
+    def made(uri: str, model: ModelServer) -> Settings:
+        return Settings(
+            mongodb_uri=SecretStr(uri),
+            mongodb_db="turns",
+            chatbot_data_dir=tmp_path / "data",
+            knowledge_dir=tmp_path,
+            llm_model="scripted",
+            openai_base_url=model.base_url,
+            openai_api_key=SecretStr("k"),
+        )
+
+    return made
+
+
+async def test_slow_turns_run_at_once_over_a_single_connection(
+    mongod: Mongod, settings: Callable[..., Settings]
+) -> None:
+    brain = Brain(answer=answer("Done.", wait=WRITING_SECONDS))
+    with ModelServer(brain) as model:
+        uri = f"{mongod.uri}&maxPoolSize=1&appName=narrow"
+        async with open_chatbot(settings(uri, model)) as bot:
+            asked = []
+            for number in range(TURNS):
+                ask = bot.ask("?", session_id=f"s{number}", user_id="u")
+                asked.append(asyncio.create_task(ask))
+                await asyncio.sleep(0.8 * WRITING_SECONDS / TURNS)
+            start = time.perf_counter()
+            connections = await asyncio.to_thread(connected, mongod, "narrow")
+            answers = await asyncio.gather(*asked)
+            took = time.perf_counter() - start
+            async with asyncio.timeout(20):  # what did not find the connection free comes later
+                while len(await bot.sessions(user_id="u", limit=TURNS)) < TURNS:  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.05)
+    assert {each.text for each in answers} == {"Done."}
+    assert took < TURNS * WRITING_SECONDS / 4
+    assert connections <= 3  # the one, and two with which the driver watches the server
+
+
+def connected(mongod: Mongod, name: str) -> int:
+    """Return how many connections the server has from a program of this name."""
+    pipeline: list[dict[str, Any]] = [
+        {"$currentOp": {"allUsers": True, "idleConnections": True}},
+        {"$match": {"appName": name}},
+    ]
+    with MongoClient[dict[str, Any]](mongod.uri) as client:
+        return len(list(client.admin.aggregate(pipeline)))
+
+
+@pytest.fixture
+def fragile() -> Iterator[Mongod]:
+    with Mongod() as server:
+        yield server
+
+
+async def timed(bot: Chatbot, session_id: str = "s") -> float:
+    """Return the seconds of a turn."""
+    start = time.perf_counter()
+    await bot.ask("?", session_id=session_id)
+    return time.perf_counter() - start
+
+
+async def test_a_server_that_hangs_costs_the_first_turn_a_second_and_later_ones_nothing(
+    fragile: Mongod, settings: Callable[..., Settings]
+) -> None:
+    with ModelServer(Brain()) as model:
+        async with open_chatbot(settings(fragile.uri, model)) as bot:
+            await timed(bot)
+            healthy = max([await timed(bot) for _ in range(3)])
+            fragile.pause()
+            first = await timed(bot)
+            later = min([await timed(bot) for _ in range(3)])
+            fragile.resume()
+            assert first - healthy < LOST_SECONDS
+            assert later - healthy < 0.3
+            async with asyncio.timeout(20):
+                while "history" in await bot.health():  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.05)
+            assert len(await bot.turns("s")) == 8
+
+
+async def test_a_server_that_hangs_while_the_model_writes_costs_the_turn_a_second(
+    fragile: Mongod, settings: Callable[..., Settings]
+) -> None:
+    with ModelServer(Brain(answer=answer("Done.", wait=0.5))) as model:
+        async with open_chatbot(settings(fragile.uri, model)) as bot:
+            await timed(bot)
+            healthy = max([await timed(bot) for _ in range(2)])
+            turn = asyncio.create_task(timed(bot))
+            await asyncio.sleep(0.3)
+            fragile.pause()
+            took = await turn
+            fragile.resume()
+    assert took - healthy < LOST_SECONDS
+
+
+@pytest.fixture
+async def silent() -> AsyncIterator[str]:
+    """The address of a server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"mongodb://127.0.0.1:{listener.getsockname()[1]}/?directConnection=true"
+
+
+async def test_a_server_that_never_says_a_word_costs_the_first_turn_a_second(
+    silent: str, settings: Callable[..., Settings]
+) -> None:
+    with ModelServer(Brain()) as model:
+        async with open_chatbot(settings(silent, model)) as bot:
+            first = await timed(bot)
+            later = max([await timed(bot) for _ in range(3)])
+            assert first - later < LOST_SECONDS
+            assert [each["part"] for each in (await bot.turns("s"))[-1].record["degraded"]]
