@@ -56,6 +56,10 @@ class SyncChatbot:
         """See `Chatbot.turns`."""
         return self._run(self._bot.turns(session_id, user_id=user_id, limit=limit))
 
+    def running(self, session_id: str, *, user_id: str | None = None) -> Turn | None:
+        """See `Chatbot.running`."""
+        return self._run(self._bot.running(session_id, user_id=user_id))
+
     def sessions(
         self, *, user_id: str | None = None, limit: int = 50
     ) -> Sequence[SessionSummary]:
