@@ -1,10 +1,11 @@
 """The nouns that the graph and the adapters share."""
 
 import mimetypes
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Literal, get_args
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, Self, get_args
 
 from chatbot.errors import InputError
 
@@ -15,6 +16,8 @@ Thumb = Literal["up", "down"]
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 ANONYMOUS = "anonymous"
 ID_LENGTH = 200
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def checked_id(value: object, name: str, *, slash: bool = False) -> str:
@@ -115,6 +118,32 @@ class LoadedHistory:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SessionCursor:
+    """The place of a session in a list: the latest first, of the same moment by their ids."""
+
+    last_active: datetime
+    session_id: str
+
+    def __str__(self) -> str:
+        """Return the cursor as programs pass it on."""
+        return f"{(self.last_active - EPOCH) // MICROSECOND}:{self.session_id}"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Return the cursor that was written as this text.
+
+        Raises:
+            InputError: It is none.
+        """
+        number, _, session_id = str(text).partition(":")
+        if not re.fullmatch(r"[0-9]{1,17}", number, re.ASCII):
+            message = "This is not the cursor of a session, as a list of sessions gives it."
+            raise InputError(message)
+        last_active = EPOCH + int(number) * MICROSECOND
+        return cls(last_active=last_active, session_id=checked_id(session_id, "session id"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSummary:
     """A session as a list shows it. `title` is made from its first question."""
 
@@ -122,6 +151,11 @@ class SessionSummary:
     title: str
     last_active: datetime
     turns: int
+
+    @property
+    def cursor(self) -> str:
+        """Behind which session the next page of the list begins, if this is the last one."""
+        return str(SessionCursor(last_active=self.last_active, session_id=self.session_id))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,7 @@ from chatbot.domain import (
     LoadedHistory,
     Match,
     Session,
+    SessionCursor,
     SessionSummary,
     SourceFile,
     Turn,
@@ -114,11 +115,11 @@ class SessionStore(ChatHistory, ImageStore, Protocol):
     """
 
     async def sessions(
-        self, user_id: str, *, limit: int, before: datetime | None = None
+        self, user_id: str, *, limit: int, before: SessionCursor | None = None
     ) -> Sequence[SessionSummary]:
         """Return the user's sessions, the most recently active first.
 
-        `before` is the last activity of the last session on the page before.
+        `before` is the cursor of the last session on the page before.
         """
         ...
 

@@ -1,7 +1,8 @@
 """The conversations of a chatbot, as people and programs look after them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -10,19 +11,21 @@ from chatbot.domain import (
     ANONYMOUS,
     Match,
     Session,
+    SessionCursor,
     SessionSummary,
     Thumb,
     Turn,
     checked_id,
     in_force,
 )
-from chatbot.errors import InputError
+from chatbot.errors import HistoryError, InputError
 from chatbot.history.archive import export_session, import_session
 from chatbot.images import archive
 from chatbot.ports import Ports, SessionStore
 from chatbot.statistics import summarised
 
 COUNTED = 1_000
+ABANDONED = 1_000  # leases that are looked through
 LONGEST_COMMENT = 2_000
 
 
@@ -91,16 +94,17 @@ class Sessions:
         return await self._ports.leases.ask_to_stop(session_of(session_id, user_id))
 
     async def sessions(
-        self, *, user_id: str | None = None, limit: int = 50, before: datetime | None = None
+        self, *, user_id: str | None = None, limit: int = 50, before: str | None = None
     ) -> Sequence[SessionSummary]:
         """Return the user's sessions, the most recently active first.
 
-        `before` is the last activity of the last session on the page before.
+        `before` is the `cursor` of the last session on the page before.
         """
         user = user_of(user_id)
         if before is None:
             return await self._ports.history.sessions(user, limit=limit)
-        return await self._store.sessions(user, limit=limit, before=before)
+        cursor = SessionCursor.parse(before)
+        return await self._store.sessions(user, limit=limit, before=cursor)
 
     async def search_sessions(
         self, text: str, *, user_id: str | None = None, limit: int = 20
@@ -147,11 +151,17 @@ class Sessions:
 
     async def clear(self, session_id: str, *, user_id: str | None = None) -> int:
         """Forget a session and return how many turns it had."""
-        return await self._ports.history.clear(session_of(session_id, user_id))
+        session = session_of(session_id, user_id)
+        turns = await self._ports.history.clear(session)
+        await self._drop_leases(lambda each: each == session)
+        return turns
 
     async def forget_user(self, user_id: str | None = None) -> int:
         """Forget all sessions of a user and return how many there were."""
-        return await self._store.forget_user(user_of(user_id))
+        user = user_of(user_id)
+        sessions = await self._store.forget_user(user)
+        await self._drop_leases(lambda each: each.user_id == user)
+        return sessions
 
     async def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
         """Return a session with all its turns, their records and images as plain JSON.
@@ -200,6 +210,18 @@ class Sessions:
     def metrics(self) -> bytes:
         """Return the statistics of this process in the text format of Prometheus."""
         return self._ports.statistics.exposition()
+
+    async def _drop_leases(self, is_dropped: Callable[[Session], bool]) -> None:
+        """Let go of what processes that died had said in these sessions.
+
+        What cannot be reached now is found by the next sweep, and not kept by the history.
+        """
+        if self._ports.leases is None:
+            return
+        with suppress(HistoryError):
+            for session, turn in await self._ports.leases.abandoned(ABANDONED):
+                if is_dropped(session):
+                    await self._ports.leases.release(session, turn.id)
 
     @property
     def _store(self) -> SessionStore:

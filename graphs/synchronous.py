@@ -2,14 +2,21 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
 
-from chatbot.domain import Assistant, Match, SessionSummary, Turn
+from chatbot.domain import Assistant, Match, Session, SessionSummary, Turn
 from chatbot.events import Event
 from chatbot.images.image import Image
 from chatbot.settings import Settings
@@ -61,14 +68,18 @@ class SyncChatbot:
         return self._run(self._bot.running(session_id, user_id=user_id))
 
     def sessions(
-        self, *, user_id: str | None = None, limit: int = 50
+        self, *, user_id: str | None = None, limit: int = 50, before: str | None = None
     ) -> Sequence[SessionSummary]:
         """See `Chatbot.sessions`."""
-        return self._run(self._bot.sessions(user_id=user_id, limit=limit))
+        return self._run(self._bot.sessions(user_id=user_id, limit=limit, before=before))
 
     def clear(self, session_id: str, *, user_id: str | None = None) -> int:
         """See `Chatbot.clear`."""
         return self._run(self._bot.clear(session_id, user_id=user_id))
+
+    def forget_user(self, user_id: str | None = None) -> int:
+        """See `Chatbot.forget_user`."""
+        return self._run(self._bot.forget_user(user_id))
 
     def search_sessions(
         self, text: str, *, user_id: str | None = None, limit: int = 20
@@ -83,6 +94,18 @@ class SyncChatbot:
     def export(self, session_id: str, *, user_id: str | None = None) -> dict[str, Any]:
         """See `Chatbot.export`."""
         return self._run(self._bot.export(session_id, user_id=user_id))
+
+    def import_(
+        self, data: object, *, user_id: str | None = None, session_id: str | None = None
+    ) -> Session:
+        """See `Chatbot.import_`."""
+        return self._run(self._bot.import_(data, user_id=user_id, session_id=session_id))
+
+    def statistics(
+        self, session_id: str | None = None, *, user_id: str | None = None
+    ) -> Mapping[str, Any]:
+        """See `Chatbot.statistics`."""
+        return self._run(self._bot.statistics(session_id, user_id=user_id))
 
     def image(self, name: str, *, user_id: str | None = None) -> Image | None:
         """See `Chatbot.image`."""

@@ -11,9 +11,9 @@ from bson import Int64, ObjectId
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, messages_from_dict
 from pymongo import UpdateOne
 
-from chatbot.domain import Turn
+from chatbot.domain import EPOCH, Turn
 from chatbot.history.documents import SCHEMA_VERSION, Document, contents
-from chatbot.history.entries import EPOCH, Entry, clean_text, even, microseconds
+from chatbot.history.entries import Entry, clean_text, even, microseconds
 
 _log = logging.getLogger(__name__)
 

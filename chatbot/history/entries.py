@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from chatbot.domain import Turn, checked_id
+from chatbot.domain import EPOCH, MICROSECOND, Turn, checked_id
 from chatbot.errors import InputError
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
 LONGEST_TURN = timedelta(hours=1)
 TITLE_LENGTH = 60
 TEXT_LIMIT = 400_000  # a document of MongoDB holds 16 MB, and keeps the text in two forms

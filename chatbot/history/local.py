@@ -9,7 +9,15 @@ from sqlite3 import Connection
 from types import TracebackType
 from typing import Self
 
-from chatbot.domain import LoadedHistory, Match, Session, SessionSummary, Turn, checked_id
+from chatbot.domain import (
+    LoadedHistory,
+    Match,
+    Session,
+    SessionCursor,
+    SessionSummary,
+    Turn,
+    checked_id,
+)
 from chatbot.errors import HistoryError
 from chatbot.history import image_rows, rows, session_rows
 from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn
@@ -115,7 +123,7 @@ class LocalChatHistory:
         )
 
     async def sessions(
-        self, user_id: str, *, limit: int, before: datetime | None = None
+        self, user_id: str, *, limit: int, before: SessionCursor | None = None
     ) -> Sequence[SessionSummary]:
         """See `SessionStore.sessions`."""
         checked_id(user_id, "user id", slash=True)

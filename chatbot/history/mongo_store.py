@@ -10,12 +10,11 @@ from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
-from chatbot.domain import Session
+from chatbot.domain import EPOCH, Session
 from chatbot.errors import InputError
 from chatbot.history.adoption import foreign_ids, is_foreign
 from chatbot.history.connection import TURN_SECONDS, deadline
 from chatbot.history.documents import READ, Document, question_id
-from chatbot.history.entries import EPOCH
 from chatbot.history.schema import Schema
 
 Collection = AsyncCollection[dict[str, Any]]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pymongo import DESCENDING
 
-from chatbot.domain import Match, Session, SessionSummary, Turn, checked_id
+from chatbot.domain import Match, Session, SessionCursor, SessionSummary, Turn, checked_id
 from chatbot.history import forgetting, session_documents
 from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import READ, Document, read_entries
@@ -29,12 +29,14 @@ class MongoChatHistory(MongoImages):
     """Keeps turns in the format of LangChain's class; lists, searches and renames sessions."""
 
     async def sessions(
-        self, user_id: str, *, limit: int, before: datetime | None = None
+        self, user_id: str, *, limit: int, before: SessionCursor | None = None
     ) -> Sequence[SessionSummary]:
         """See `SessionStore.sessions`."""
         checked_id(user_id, "user id", slash=True)
-        since = self._store.cutoff
-        where = session_documents.listed(user_id, since=since, before=before)
+        where = session_documents.listed(user_id, since=self._store.cutoff)
+        if before is not None:
+            last = Session(session_id=before.session_id, user_id=user_id)
+            where |= session_documents.behind(before, self._store.key(last))
         return await self._list(where, limit=limit)
 
     async def summary(self, session: Session) -> SessionSummary | None:

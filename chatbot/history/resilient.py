@@ -11,6 +11,7 @@ from chatbot.domain import (
     LoadedHistory,
     Match,
     Session,
+    SessionCursor,
     SessionSummary,
     Turn,
     checked_id,
@@ -142,7 +143,7 @@ class ResilientChatHistory:
         return max(here, there["clear"])
 
     async def sessions(
-        self, user_id: str, *, limit: int, before: datetime | None = None
+        self, user_id: str, *, limit: int, before: SessionCursor | None = None
     ) -> Sequence[SessionSummary]:
         """See `SessionStore.sessions`. Those of this machine, while the primary is away."""
         return await self._first(

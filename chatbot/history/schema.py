@@ -7,11 +7,10 @@ from typing import Any
 from pymongo import ASCENDING, UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
-from chatbot.domain import Turn
+from chatbot.domain import EPOCH, Turn
 from chatbot.errors import ConfigurationError
 from chatbot.history.connection import TASK_SECONDS, deadline
 from chatbot.history.documents import SCHEMA_VERSION, Document
-from chatbot.history.entries import EPOCH
 from chatbot.history.search_words import indexed
 
 Collection = AsyncCollection[dict[str, Any]]

@@ -6,12 +6,10 @@ from typing import Any
 
 from bson import Int64
 
-from chatbot.domain import Session, SessionSummary
+from chatbot.domain import EPOCH, MICROSECOND, Session, SessionCursor, SessionSummary
 from chatbot.history.documents import SCHEMA_VERSION, Document
 from chatbot.history.entries import (
-    EPOCH,
     LONGEST_TURN,
-    MICROSECOND,
     Entry,
     even,
     microseconds,
@@ -119,10 +117,15 @@ def revived(session: Session, *, at: datetime) -> list[Document]:
     return [{"$set": change}]
 
 
-def listed(user_id: str, *, since: datetime, before: datetime | None = None) -> Document:
+def listed(user_id: str, *, since: datetime) -> Document:
     """Return the condition for the sessions that a list of this user shows."""
-    active = {"$gt": since} if before is None else {"$gt": since, "$lt": before}
-    return {"user_id": user_id, "last_active": active, "title": {"$gt": ""}}
+    return {"user_id": user_id, "last_active": {"$gt": since}, "title": {"$gt": ""}}
+
+
+def behind(cursor: SessionCursor, key: str) -> Document:
+    """Return the condition for the sessions that a list shows behind the one with this key."""
+    earlier = {"last_active": {"$lt": cursor.last_active}}
+    return {"$or": [earlier, {"last_active": cursor.last_active, "_id": {"$gt": key}}]}
 
 
 def counting(states: Iterable[Mapping[str, Any]]) -> list[Document]:

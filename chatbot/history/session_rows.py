@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from chatbot.domain import Match, Session, SessionSummary
+from chatbot.domain import Match, Session, SessionCursor, SessionSummary
 from chatbot.history import rows
 from chatbot.history.entries import even, microseconds, moment
 
@@ -41,16 +41,18 @@ def summaries(
     *,
     since: datetime,
     limit: int,
-    before: datetime | None = None,
+    before: SessionCursor | None = None,
 ) -> Sequence[SessionSummary]:
     """Return the user's sessions, the most recently active first."""
     found = connection.execute(
         f"{SUMMARY} WHERE user_id = ?1 AND title != '' AND last_active > ?2"
-        " AND (?3 IS NULL OR last_active < ?3) ORDER BY last_active DESC, key LIMIT ?4",
+        " AND (?3 IS NULL OR last_active < ?3 OR (last_active = ?3 AND session_id > ?4))"
+        " ORDER BY last_active DESC, session_id LIMIT ?5",
         (
             user_id,
             microseconds(since),
-            None if before is None else microseconds(before),
+            None if before is None else microseconds(before.last_active),
+            None if before is None else before.session_id,
             limit,
         ),
     )

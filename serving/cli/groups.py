@@ -18,6 +18,10 @@ keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 def list_sessions(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="CURSOR", help="Go on behind it; the page before ends with one."),
+    ] = None,
     as_json: AsJson = False,
     user: UserName = None,
 ) -> None:
@@ -25,7 +29,7 @@ def list_sessions(
     settings = load_settings()
     from serving.cli import sessions as commands
 
-    commands.list_sessions(settings, limit, as_json=as_json, user=user)
+    commands.list_sessions(settings, limit, before=before, as_json=as_json, user=user)
 
 
 @sessions.command("show")
@@ -45,18 +49,27 @@ def show_session(
 
 @sessions.command("clear")
 def clear_session(
-    session: Annotated[str, typer.Argument(help="The name of the session.")],
+    session: Annotated[str | None, typer.Argument(help="The name of the session.")] = None,
     *,
+    everything: Annotated[bool, typer.Option("--all", help="All of the user's.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     user: UserName = None,
 ) -> None:
-    """Forget a conversation. This cannot be taken back."""
+    """Forget a conversation, or all. This cannot be taken back."""
+    if (session is None) is not everything:
+        message = "give the name of a session, or --all"
+        raise typer.BadParameter(message)
     settings = load_settings()
     from serving.cli import sessions as commands
 
     if not yes:
-        typer.confirm(f"Forget everything that was said in {session}?", abort=True)
-    commands.clear_session(settings, session, user=user)
+        whose = f" of {user}" if user else ""
+        named = f"everything that was said in {session}" if session else "all conversations"
+        typer.confirm(f"Forget {named}{whose}?", abort=True)
+    if session is None:
+        commands.forget_user(settings, user)
+    else:
+        commands.clear_session(settings, session, user=user)
 
 
 sessions.command("delete", help="The same as `clear`.")(clear_session)

@@ -1,6 +1,7 @@
 """`chatbot sessions`: the conversations there are."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -22,10 +23,21 @@ QUOTED = 80
 
 
 def list_sessions(
-    settings: Settings, limit: int, *, as_json: bool, user: str | None = None
+    settings: Settings,
+    limit: int,
+    *,
+    as_json: bool,
+    user: str | None = None,
+    before: str | None = None,
 ) -> None:
-    """Print the sessions, the latest first."""
-    found = with_bot(settings, lambda bot: bot.sessions(user_id=user, limit=limit))
+    """Print the sessions, the latest first, and where the next page begins.
+
+    Raises:
+        InputError: `before` is no cursor.
+    """
+    found = with_bot(
+        settings, lambda bot: bot.sessions(user_id=user, limit=limit, before=before)
+    )
     if as_json:
         print_json(
             [
@@ -34,14 +46,18 @@ def list_sessions(
                     "title": each.title,
                     "last_active": each.last_active.isoformat(),
                     "turns": each.turns,
+                    "cursor": each.cursor,
                 }
                 for each in found
             ]
         )
-    elif found:
+        return
+    if found:
         open_console().print(table_of_sessions(found))
     else:
-        complain("There are no sessions yet.")
+        complain("There are no more sessions." if before else "There are no sessions yet.")
+    if len(found) == limit:
+        complain(f"For those behind them: --before {shlex.quote(found[-1].cursor)}")
 
 
 def show_session(
@@ -97,6 +113,12 @@ def clear_session(settings: Settings, session_id: str, *, user: str | None = Non
     """Forget a session."""
     count = with_bot(settings, lambda bot: bot.clear(session_id, user_id=user))
     open_console().print(f"{count} {'turn' if count == 1 else 'turns'} forgotten.")
+
+
+def forget_user(settings: Settings, user: str | None = None) -> None:
+    """Forget all sessions of a user."""
+    count = with_bot(settings, lambda bot: bot.forget_user(user))
+    open_console().print(f"{count} {'session' if count == 1 else 'sessions'} forgotten.")
 
 
 def search_sessions(

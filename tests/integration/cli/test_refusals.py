@@ -54,6 +54,11 @@ def test_address_that_others_reach_needs_consent(tmp_path: Path) -> None:
             id="address, which is not repeated",
         ),
         pytest.param(["ask", ""], {}, ["no question"], id="no question"),
+        pytest.param(["sessions", "delete"], {}, ["--all"], id="no session to delete"),
+        pytest.param(
+            ["sessions", "delete", "s", "--all"], {}, ["--all"], id="one session and all"
+        ),
+        pytest.param(["sessions", "list", "--before", "s"], {}, ["cursor"], id="no cursor"),
         pytest.param(["ask", "?", "--route", "both"], {}, ["general_chat"], id="unknown route"),
         pytest.param(
             ["chat", "--session", "a b"], {}, ["session id"], id="session of two words"

@@ -223,6 +223,35 @@ def test_commands_on_sessions(
         sessions.rename_session(settings, name, "again")
 
 
+def test_pages_of_sessions_and_all_forgotten(
+    settings: Settings, bot: SyncChatbot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user = "eve@example.com"
+    for name in ("one", "two", "three"):
+        bot.ask(WALDEN, session_id=name, user_id=user)
+    listed = bot.sessions(user_id=user, limit=2)
+    assert [each.session_id for each in listed] == ["three", "two"]
+    [rest] = bot.sessions(user_id=user, limit=2, before=listed[-1].cursor)
+    assert rest.session_id == "one"
+
+    sessions.list_sessions(settings, 2, as_json=False, user=user)
+    assert f"--before {listed[-1].cursor}" in capsys.readouterr().err
+    sessions.list_sessions(settings, 2, as_json=True, user=user, before=listed[-1].cursor)
+    [shown] = json.loads(capsys.readouterr().out)
+    assert (shown["session_id"], shown["cursor"]) == ("one", rest.cursor)
+    sessions.list_sessions(settings, 2, as_json=False, user=user, before=rest.cursor)
+    assert "no more sessions" in capsys.readouterr().err
+    for wrong in ("", "one", "1:a b", f"{10**17}:a", "-1:a"):
+        with pytest.raises(InputError):
+            bot.sessions(user_id=user, before=wrong)
+
+    bot.ask(WALDEN, session_id="of-somebody-else")
+    sessions.forget_user(settings, user)
+    assert capsys.readouterr().out == "3 sessions forgotten.\n"
+    assert bot.sessions(user_id=user) == ()
+    assert bot.turns("of-somebody-else")
+
+
 def test_commands_on_sessions_of_a_user(
     settings: Settings, bot: SyncChatbot, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

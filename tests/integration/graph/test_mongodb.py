@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 from pymongo import MongoClient
 
+from chatbot.domain import Session, Turn
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
 from tests.servers.model import Brain, ModelServer, answer
@@ -71,6 +74,70 @@ def connected(mongod: Mongod, name: str) -> int:
     ]
     with MongoClient[dict[str, Any]](mongod.uri) as client:
         return len(list(client.admin.aggregate(pipeline)))
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["here", "by another process"])
+@pytest.mark.parametrize("deed", [Chatbot.clear, Chatbot.forget_user])
+async def test_deleting_while_a_first_turn_runs_leaves_nothing_behind(
+    mongod: Mongod,
+    settings: Callable[..., Settings],
+    tmp_path: Path,
+    deed: Callable[..., Awaitable[int]],
+    *,
+    here: bool,
+) -> None:
+    user = f"{deed.__name__}-{here}"
+    named = {"user_id": user} | ({"session_id": "s"} if deed is Chatbot.clear else {})
+    with ModelServer(Brain(answer=answer("Secret.", wait=0.5))) as model:
+        chosen = settings(mongod.uri, model)
+        elsewhere = chosen.model_copy(update={"chatbot_data_dir": tmp_path / "elsewhere"})
+        async with open_chatbot(chosen) as bot, open_chatbot(elsewhere) as other:
+            asking = asyncio.create_task(bot.ask("My secret?", session_id="s", user_id=user))
+            while not model.seen:  # noqa: ASYNC110 - the model tells nobody
+                await asyncio.sleep(0.01)
+            await deed(bot if here else other, **named)
+            assert (await asking).text == "Secret."
+            assert await bot.turns("s", user_id=user) == []
+            assert await bot.sessions(user_id=user) == ()
+    with MongoClient[dict[str, Any]](mongod.uri) as client:
+        for collection in ("chat_history", "chat_history_leases", "chat_history_images"):
+            assert client.turns[collection].count_documents({"user_id": user}) == 0
+        left = list(client.turns.chat_history_sessions.find({"user_id": user}))
+    assert left
+    assert "ecret" not in str(left)
+    with sqlite3.connect(tmp_path / "data" / "history.sqlite3") as file:
+        assert file.execute("SELECT count(*) FROM turns").fetchone() == (0,)
+        assert file.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
+    file.close()
+
+
+async def test_what_a_dead_process_had_said_in_a_deleted_session_is_gone(
+    mongod: Mongod, settings: Callable[..., Settings]
+) -> None:
+    with ModelServer(Brain()) as model:
+        async with open_chatbot(settings(mongod.uri, model)) as bot:
+            dead = Turn(
+                id="dead",
+                question="My secret?",
+                started_at=datetime.now(UTC) - timedelta(hours=2),
+            )
+            leases = bot.ports.leases
+            assert leases is not None
+            for name in ("s", "t"):
+                await leases.claim(Session(session_id=name, user_id="dead"), dead)
+            await asyncio.to_thread(expire, mongod)
+            await bot.clear("s", user_id="dead")
+            left = [session.session_id for session, _ in await leases.abandoned(9)]
+            assert left == ["t"]
+            await bot.forget_user("dead")
+            assert await leases.abandoned(9) == []
+
+
+def expire(mongod: Mongod) -> None:
+    """Let the leases expire without the time that it takes."""
+    with MongoClient[dict[str, Any]](mongod.uri) as client:
+        past = {"$set": {"expires_at": datetime.now(UTC) - timedelta(seconds=1)}}
+        client.turns.chat_history_leases.update_many({"user_id": "dead"}, past)
 
 
 @pytest.fixture

@@ -6,10 +6,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from chatbot.domain import LoadedHistory, Match, Session, SessionSummary, Turn, TurnStatus
+from chatbot.domain import (
+    LoadedHistory,
+    Match,
+    Session,
+    SessionCursor,
+    SessionSummary,
+    Turn,
+    TurnStatus,
+)
 from chatbot.errors import HistoryError
 from chatbot.history.connection import open_client
-from chatbot.history.entries import Entry, Recent
+from chatbot.history.entries import Entry, Recent, microseconds
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
@@ -95,6 +103,21 @@ async def in_both(mongod: Mongod, folder: Path) -> AsyncIterator[SessionStore]:
         yield history
 
 
+async def active_at(history: SessionStore, name: str, moment: datetime) -> None:
+    """Let alice's session have been active last at that moment."""
+    if isinstance(history, ResilientChatHistory):
+        for store in (history._primary, history._local):  # noqa: SLF001 - it is in both
+            await active_at(store, name, moment)
+    elif isinstance(history, LocalChatHistory):
+        change = "UPDATE sessions SET last_active = ? WHERE key = ?"
+        values = (microseconds(moment), f"alice {name}")
+        await history.file.write(lambda connection: connection.execute(change, values).rowcount)
+    elif isinstance(history, MongoChatHistory):
+        await history._store.sessions.update_one(  # noqa: SLF001 - no time has to pass
+            {"_id": f"alice {name}"}, {"$set": {"last_active": moment}}
+        )
+
+
 async def empty(mongod: Mongod, database: str) -> None:
     """Remove what other tests left; quicker than to make a database for each."""
     async with open_client(mongod.uri) as client:
@@ -153,7 +176,7 @@ class Away:
         raise self._error
 
     async def sessions(
-        self, user_id: str, *, limit: int, before: datetime | None = None
+        self, user_id: str, *, limit: int, before: SessionCursor | None = None
     ) -> Sequence[SessionSummary]:
         raise self._error
 

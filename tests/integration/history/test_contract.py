@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from chatbot.domain import Session, Turn, TurnStatus
+from chatbot.domain import Session, SessionCursor, Turn, TurnStatus
 from chatbot.errors import InputError
 from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
     START,
     Opener,
+    active_at,
     cut_off,
     in_both,
     in_file,
@@ -303,16 +304,25 @@ async def test_turns_of_many_sessions_at_once_all_arrive(history: SessionStore) 
 
 
 @pytest.mark.parametrize("page", [1, 2, 3])
-async def test_sessions_are_paged(history: SessionStore, page: int) -> None:
-    for number in range(5):
-        await history.save(Session(session_id=str(number), user_id="alice"), turn("1"))
-        await asyncio.sleep(0.002)  # activity is kept by the millisecond
+@pytest.mark.parametrize("moments", [1, 2, 9])
+async def test_pages_skip_and_repeat_no_session(
+    history: SessionStore, page: int, moments: int
+) -> None:
+    names = ["a", "瓦", "b", "c:d", "ä"]
+    day = datetime.now(UTC).replace(microsecond=123_000)
+    for number, name in enumerate(names):
+        await history.save(Session(session_id=name, user_id="alice"), turn("1"))
+        await active_at(history, name, day - timedelta(seconds=number % moments))
+    await history.save(Session(session_id="b", user_id="bob"), turn("1"))
     found: list[str] = []
-    before: datetime | None = None
+    before: SessionCursor | None = None
     while listed := await history.sessions("alice", limit=page, before=before):
+        assert len(listed) <= page
         found += [summary.session_id for summary in listed]
-        before = listed[-1].last_active
-    assert found == ["4", "3", "2", "1", "0"]
+        before = SessionCursor.parse(listed[-1].cursor)
+    by_id = sorted(enumerate(names), key=lambda each: each[1].encode())
+    by_time = sorted(by_id, key=lambda each: each[0] % moments)
+    assert found == [name for _, name in by_time]
 
 
 async def test_a_session_has_a_summary_and_all_its_turns(history: SessionStore) -> None:
