@@ -17,7 +17,7 @@ from tests.servers.model import Brain, ChatRequest, ModelServer, Script, hang
 async def test_every_call_says_whose_it_is_and_the_answer_alone_has_parameters(
     bench: Bench,
 ) -> None:
-    limits = Limits(router_seconds=1, history_turns=1, summarize=True, prefetch=0)
+    limits = Limits(router_seconds=10, history_turns=1, summarize=True, prefetch=0)
     window = ContextWindow(counter=TokenCounter("some-model"), tokens=30_000)
     bot = bench.bot_with(window=window, limits=limits)
     look_up, whole, said = (
