@@ -31,6 +31,7 @@ async def test_every_call_says_whose_it_is_and_the_answer_alone_has_parameters(
             "benefits", session_id="s", user_id="ann",
             model_parameters={"temperature": 0.1}, stop=["END"],
         )  # fmt: skip
+        await bench.background.settle()
     beside, answer = {"user": "ann"}, {"user": "ann", "temperature": 0.1, "stop": ["END"]}
     assert bench.model.options == [
         *(beside, answer),
