@@ -104,6 +104,7 @@ def _limits(settings: Settings) -> Limits:
         passages=settings.passages,
         summarize=settings.summarize_history,
         prefetch=settings.prefetch if passages else 0,
+        head_start=settings.head_start,
     )
 
 

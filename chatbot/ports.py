@@ -265,7 +265,8 @@ class Limits:
     """How much a turn may use. Times are in seconds.
 
     `prefetch` is the number of assistants that are asked while the router thinks, on a first
-    turn; 0 asks none.
+    turn; 0 asks none. `head_start` begins the answer from what they found before the router
+    has said which of them it means.
     """
 
     turn_seconds: float = 120
@@ -276,6 +277,7 @@ class Limits:
     passages: int = 6
     summarize: bool = False
     prefetch: int = 3
+    head_start: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -69,6 +69,13 @@ async def pause(stopping: asyncio.Event, seconds: float) -> None:
             await stopping.wait()
 
 
+def abandon(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel the tasks; nobody wants to know what came of them."""
+    for task in tasks:
+        task.cancel()
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
 async def end(*tasks: asyncio.Task[Any]) -> None:
     """Cancel the tasks and return when all have ended, whatever came of them.
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable
 
 from chatbot.errors import ModelError
+from chatbot.models.context_window import ContextWindow
 from chatbot.models.structured import Form, StructuredOutput
 from chatbot.models.tool_calls import ToolCall
 from chatbot.ports import Ports
 from chatbot.tools.toolbox import Toolbox
-from graphs.asides import NO_STREAM
 from graphs.fitting import Exchange, FittedTask, Task, fit
 from graphs.notices import nothing_said
+from graphs.prompt import Prompt
 from graphs.speaking import Said, Speaker
 from graphs.turn import LiveTurn
 
@@ -40,6 +40,17 @@ class Request:
     schema: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     timezone: str = ""
+
+
+async def first_prompt(ports: Ports, request: Request) -> Prompt | None:
+    """Return what an answer without a schema asks first, or nothing if it does not fit."""
+    window = _window(ports, request)
+    task, toolbox = request.task, request.toolbox
+    try:
+        fitted = await fit(task, window, _described(toolbox, request.options))
+    except ModelError:
+        return None
+    return _prompt(fitted.task, toolbox, request.options)
 
 
 async def stream_answer(turn: LiveTurn, ports: Ports, request: Request) -> AIMessage:
@@ -77,8 +88,7 @@ class _Answering:
         self._speaker = speaker
         self._toolbox = request.toolbox
         self._exchanges: list[Exchange] = []
-        window = ports.window
-        self._window = window and window.reserving(request.options.get("max_tokens"))
+        self._window = _window(ports, request)
         self._is_smaller = False
         self._unseen: dict[str, Any] = {}
 
@@ -150,17 +160,14 @@ class _Answering:
             pipeline=replace(pipeline, with_tools=with_tools),
             exchanges=self._exchanges,
         )
-        form = options.get("response_format")
-        described = [*self._toolbox.definitions, *([form] if form else [])]
-        model = self._model(options, choice)
+        described = _described(self._toolbox, options)
         while True:
             fitted = await fit(task, self._window, described)
             self._note_cut(fitted)
             before = self._turn.answer
             try:
                 return await self._speaker.listen(
-                    model,
-                    fitted.task.messages(),
+                    _prompt(fitted.task, self._toolbox, options, choice),
                     self._request.toolbox.schemas,
                     fitted.task.passages,
                 )
@@ -191,13 +198,6 @@ class _Answering:
         self._unseen = {"earlier_images": {}}
         return replace(task, pipeline=replace(pipeline, **self._unseen))
 
-    def _model(self, options: Mapping[str, Any], choice: str | None) -> Runnable[Any, Any]:
-        model: Runnable[Any, Any] = self._ports.model
-        if definitions := self._toolbox.definitions:
-            chosen = {"tool_choice": choice} if choice else {}
-            model = self._ports.model.bind_tools(definitions, **chosen)
-        return model.bind(**options).with_config(run_name="answer", tags=[NO_STREAM])
-
     async def _run(self, said: Said) -> Exchange:
         """Run the calls of a reply, one after the other, `CALLS` at most."""
         used = []
@@ -222,6 +222,25 @@ class _Answering:
             found["results"] = fitted.results_cut
         if any(found.values()):
             self._turn.note(cut=found)
+
+
+def _window(ports: Ports, request: Request) -> ContextWindow | None:
+    return ports.window and ports.window.reserving(request.options.get("max_tokens"))
+
+
+def _described(toolbox: Toolbox, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what takes room in the prompt beside its messages."""
+    form = options.get("response_format")
+    return [*toolbox.definitions, *([form] if form else [])]
+
+
+def _prompt(
+    task: Task, toolbox: Toolbox, options: Mapping[str, Any], choice: str | None = None
+) -> Prompt:
+    definitions = toolbox.definitions
+    return Prompt(
+        messages=task.messages(), tools=definitions, choice=choice, options=dict(options)
+    )
 
 
 def _new_id(call: ToolCall, known: set[str], number: int) -> str:

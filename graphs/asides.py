@@ -8,10 +8,8 @@ from langchain_core.runnables import Runnable
 
 from chatbot.domain import ANONYMOUS
 from chatbot.ports import Ports
+from graphs.prompt import NO_STREAM
 from graphs.turn import LiveTurn
-
-# LangGraph keeps the tokens of a model with this tag out of what its clients see.
-NO_STREAM = "nostream"
 
 ChatRunnable = Runnable[Sequence[BaseMessage], AIMessageChunk]
 

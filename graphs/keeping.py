@@ -82,7 +82,7 @@ async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
     if not turn.begun:
         await dismiss(turn)
         return
-    turn.drop_prefetch()
+    turn.drop_guesses()
     status = "complete" if turn.finished else status
     await _uninterrupted(_save(ports.history, turn, status))
     turn.settled = True

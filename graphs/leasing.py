@@ -127,7 +127,7 @@ class Lease:
                 return
             except ChatbotError as error:
                 logger.debug("the lease of turn %s waits: %s", self._turn.id, error.message)
-        self._turn.drop_prefetch()
+        self._turn.drop_guesses()
         status: TurnStatus = "complete" if self._turn.finished else "stopped"
         await self._keep(self._turn.kept_as(status))
         await self._release(self._turn.id)

@@ -1,7 +1,7 @@
 """The steps of a turn, one function each."""
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -9,22 +9,19 @@ from langgraph.runtime import Runtime
 from chatbot.errors import HistoryError, KnowledgeBaseError, KnowledgeFailure
 from chatbot.events import error_data
 from chatbot.knowledge.ranking import mentioned, rank
-from chatbot.messages import MessagePipeline, Outcome
+from chatbot.messages import Outcome
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
-from chatbot.tools.clock import now_in
-from chatbot.tools.toolbox import Toolbox
-from graphs.answering import Request, stream_answer
-from graphs.asides import whose
-from graphs.fitting import Task
+from graphs.answering import stream_answer
 from graphs.intake import choices_of, permitted_of
 from graphs.keeping import as_known, dismiss, keep, log_turn, running
 from graphs.listening import listener_of
 from graphs.notices import say_notice
 from graphs.opening import begin, open_turn
 from graphs.prefetching import Prefetch
+from graphs.requesting import begin_answer, pipeline_of, request_of
 from graphs.responding import alone
-from graphs.router import chosen, decide, rewrite
+from graphs.router import Choice, chosen, decide, rewrite
 from graphs.searching import outcome_of, search
 from graphs.state import ChatState, ChatUpdate, Context, Route
 from graphs.summing import begin_summary
@@ -97,19 +94,30 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
             rank(turn.question, available, ports.limits.prefetch),
             limit=ports.limits.passages,
         )
+    by_words = choices.response_schema is None and not turn.images
+    may_begin = ports.limits.head_start and ports.respondent is None and by_words
+
+    def looks_up() -> None:
+        if turn.prefetch is not None and may_begin:
+            turn.head_start = begin_answer(
+                state, runtime, ports, prefetch=turn.prefetch, available=available
+            )
+
     decision = await decide(
         turn,
         ports,
-        _pipeline(state, runtime, ports),
-        rank(turn.question, available, SHOWN_TO_ROUTER),
-        forced=choices.route,
+        Choice(
+            pipeline=pipeline_of(state, runtime, ports),
+            assistants=rank(turn.question, available, SHOWN_TO_ROUTER),
+            forced=choices.route,
+            looks_up=looks_up,
+        ),
     )
     if decision.intent == "general_chat":
-        turn.drop_prefetch()
+        turn.drop_guesses()
     turn.note(intent=decision.intent, reason=decision.reason)
     describe_trace(intent=decision.intent, route_reason=decision.reason)
     update |= {"route": decision, "assistants": available}
-    by_words = choices.response_schema is None and not turn.images
     if decision.intent == "knowledge_base" and ports.respondent is not None and by_words:
         asked = decision.assistants or mentioned(turn.question, available)
         update["respondent"] = alone(asked, available)
@@ -126,7 +134,7 @@ async def enhance_query(
         query = usable_rewrite(turn.question, decision.question)
         if not query:
             turn.stage("rewriting")
-            pipeline = _pipeline(state, runtime, ports)
+            pipeline = pipeline_of(state, runtime, ports)
             query = await rewrite(turn, ports, pipeline) or turn.question
     turn.note(query=query)
     describe_trace(query=query)
@@ -164,7 +172,7 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
 
 async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
     """Stream the answer: from the passages, from the conversation, or that it has none."""
-    turn, pipeline = running(state), _pipeline(state, runtime, ports)
+    turn = running(state)
     looked_up = _route(state).intent == "knowledge_base"
     if ports.tool_servers is not None:
         for name, reason in ports.tool_servers.missing.items():
@@ -175,19 +183,17 @@ async def answer(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -
         if choices_of(runtime).response_schema is not None:
             raise _not_asked(turn, state.outcome)
         # Said by us: a model that was told so might still answer from what it believes.
-        message = say_notice(turn, pipeline, state.outcome)
+        message = say_notice(turn, pipeline_of(state, runtime, ports), state.outcome)
     else:
-        now = await now_in(choices_of(runtime).timezone)
-        task = Task(
-            pipeline=replace(pipeline, today=f"{now:%A, %Y-%m-%d} ({now.tzinfo})"),
-            assistants=state.assistants,
-            query=state.query if looked_up else None,
-            passages=state.passages,
-            nearest=state.nearest,
-        )
-        message = await stream_answer(turn, ports, _request(turn, task, runtime, ports))
+        request = await request_of(state, runtime, ports)
+        message = await stream_answer(turn, ports, request)
     turn.finished = True
-    describe_trace(model=turn.record.get("model"), degraded=turn.degraded_parts())
+    turn.drop_head_start()
+    describe_trace(
+        model=turn.record.get("model"),
+        degraded=turn.degraded_parts(),
+        head_start=turn.record.get("head_start", "none"),
+    )
     return {"messages": [message]}
 
 
@@ -207,7 +213,7 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     log_turn(turn, "complete", ports.statistics)
     turn.close()
     if is_kept:
-        begin_summary(turn, done, ports, _pipeline(state, runtime, ports))
+        begin_summary(turn, done, ports, pipeline_of(state, runtime, ports))
     return {}
 
 
@@ -216,37 +222,6 @@ def _not_asked(turn: LiveTurn, outcome: Outcome) -> KnowledgeBaseError:
     reasons = [entry["reason"] for entry in turn.record["degraded"]]
     kind: KnowledgeFailure = "forbidden" if outcome == "forbidden" else "unavailable"
     return KnowledgeBaseError(kind, " ".join(reasons) or "The knowledge base was not asked.")
-
-
-def _request(turn: LiveTurn, task: Task, runtime: Runtime[Context], ports: Ports) -> Request:
-    choices = choices_of(runtime)
-    return Request(
-        task=task,
-        toolbox=_toolbox(ports),
-        schema=choices.response_schema,
-        options=choices.options | whose(turn),
-        timezone=choices.timezone,
-    )
-
-
-def _toolbox(ports: Ports) -> Toolbox:
-    return ports.toolbox if ports.tool_servers is None else ports.tool_servers.toolbox
-
-
-def _pipeline(state: ChatState, runtime: Runtime[Context], ports: Ports) -> MessagePipeline:
-    choices = choices_of(runtime)
-    return MessagePipeline(
-        prompts=ports.prompts,
-        question=running(state).question,
-        turns=state.history,
-        instructions=choices.instructions,
-        language=choices.language,
-        with_tools=bool(_toolbox(ports).tools),
-        budget=None if ports.window is None else ports.window.budget,
-        summary=state.summary,
-        images=running(state).images,
-        earlier_images=running(state).earlier_images,
-    )
 
 
 def _route(state: ChatState) -> Route:

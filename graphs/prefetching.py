@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from chatbot.domain import Assistant, Findings
 from chatbot.ports import KnowledgeBase
+from chatbot.tasks import abandon
 
 
 class Prefetch:
@@ -45,9 +46,17 @@ class Prefetch:
                 return await asyncio.shield(search)
         return await self._knowledge.search(query, assistants=assistants, limit=limit)
 
+    async def likeliest(self) -> Findings | None:
+        """Return what the assistant with the best passage found, once all have searched.
+
+        Nothing if none of them found anything. Of equal ones the one that was named first.
+        """
+        results = await asyncio.gather(
+            *map(asyncio.shield, self._searches.values()), return_exceptions=True
+        )
+        found = [each for each in results if isinstance(each, Findings) and each.passages]
+        return max(found, key=lambda each: each.passages[0].score, default=None)
+
     def cancel(self) -> None:
         """End the searches that nobody waits for."""
-        for search in self._searches.values():
-            search.cancel()
-            # Whatever came of it, nobody wants to know.
-            search.add_done_callback(lambda done: done.cancelled() or done.exception())
+        abandon(*self._searches.values())

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, cast
 
 from chatbot.domain import Assistant, Intent
@@ -24,27 +25,35 @@ LOOK_UP = "knowledge_base"
 CHAT = "general_chat"
 
 
-async def decide(
-    turn: LiveTurn,
-    ports: Ports,
-    pipeline: MessagePipeline,
-    assistants: Sequence[Assistant],
-    *,
-    forced: Intent | None,
-) -> Route:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """What the model is to decide: on which question, and between which assistants.
+
+    `forced` is the route, where the caller chose it. `looks_up` is called once the model has
+    named the tool that looks something up, if it has yet to say where.
+    """
+
+    pipeline: MessagePipeline
+    assistants: Sequence[Assistant]
+    forced: Intent | None
+    looks_up: Callable[[], None]
+
+
+async def decide(turn: LiveTurn, ports: Ports, choice: Choice) -> Route:
     """Return how the question is handled; a router that fails yields the default route.
 
     A forced look-up still asks the model for the assistants and the standalone question, where
     there is something to choose or to resolve.
     """
+    forced = choice.forced
     if forced is not None:
         reason = "the caller chose the route"
-        simple = len(assistants) <= 1 and not pipeline.turns
+        simple = len(choice.assistants) <= 1 and not choice.pipeline.turns
         if forced == "general_chat" or simple:
             return Route(intent=forced, reason=reason)
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            route = await _ask(turn, ports, pipeline, assistants, forced)
+            route = await _ask(turn, ports, choice)
     except TimeoutError:
         failure = f"the router did not answer within {ports.limits.router_seconds:g} s"
     except ModelError as error:
@@ -101,23 +110,18 @@ def chosen(names: Sequence[object], assistants: Sequence[Assistant]) -> list[Ass
     return list({a.id: a for a in found if a is not None}.values())
 
 
-async def _ask(
-    turn: LiveTurn,
-    ports: Ports,
-    pipeline: MessagePipeline,
-    assistants: Sequence[Assistant],
-    forced: Intent | None,
-) -> Route | str:
+async def _ask(turn: LiveTurn, ports: Ports, choice: Choice) -> Route | str:
     """Return the model's decision, or why it gave none.
 
     The call is read as it streams: what comes after a decision that is complete is not waited
     for, so no answer hangs on the last words of a call.
     """
-    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=forced)
+    pipeline, assistants = choice.pipeline, choice.assistants
+    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=choice.forced)
     names = [tool["function"]["name"] for tool in offered]
     wanted = set(offered[0]["function"]["parameters"]["properties"])
     decided = getattr(ports.model, "decides", "the model called")
-    reader = ToolCallReader(names)
+    reader, is_named = ToolCallReader(names), False
     model = aside(turn, ports, "router", offered)
     async with aclosing(cast("Any", model.astream(pipeline.for_router(assistants)))) as chunks:
         async for chunk in chunks:
@@ -129,6 +133,9 @@ async def _ask(
             if complete and reader.name and reader.finish_reason not in CUTTING:
                 call = ToolCall(name=reader.name, arguments=arguments)
                 return _route(call, assistants, decided)
+            if reader.name == LOOK_UP and not is_named:
+                is_named = True
+                choice.looks_up()
     found = next((call for call in reader.calls() if call.name in names), None)
     if found is None:
         cut = reader.finish_reason in CUTTING

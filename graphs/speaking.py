@@ -5,8 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
 
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.messages import AIMessageChunk
 from langgraph.config import get_config
 from langgraph.graph.message import push_message
 
@@ -16,6 +15,7 @@ from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from graphs.images import image_markdown
 from graphs.listening import listener_of
+from graphs.prompt import Prompt
 from graphs.turn import LiveTurn
 
 
@@ -47,13 +47,9 @@ class Speaker:
         turn.so_far = self._facts_so_far
 
     async def listen(
-        self,
-        model: Runnable[Any, Any],
-        messages: Sequence[BaseMessage],
-        names: Collection[str],
-        passages: Sequence[Passage],
+        self, prompt: Prompt, names: Collection[str], passages: Sequence[Passage]
     ) -> Said:
-        """Emit one reply of the model and return it, with its calls of tools of these names.
+        """Emit the model's reply and return it, with its calls of tools of these names.
 
         `passages` are those that the model is shown.
         """
@@ -62,7 +58,7 @@ class Speaker:
         reader = ToolCallReader(names)
         said: list[str] = []
         try:
-            async with aclosing(cast("Any", model.astream(messages))) as chunks:
+            async with aclosing(cast("Any", self._reply(prompt))) as chunks:
                 async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
                     self._note(chunk)
                     said.append(reader.feed(chunk))
@@ -74,6 +70,16 @@ class Speaker:
             said.append(reader.end())
             self.say(said[-1])
         return Said(text="".join(said), calls=reader.calls())
+
+    def _reply(self, prompt: Prompt) -> AsyncIterator[AIMessageChunk]:
+        """Return the reply: the one that was begun early, if that is to the same prompt."""
+        early = self._turn.head_start
+        if early is None or not early.is_for(prompt):
+            self._turn.drop_head_start()
+            return prompt.stream(self._ports.model)
+        self._turn.head_start = None
+        self._turn.note(head_start="used")
+        return early.stream()
 
     def say(self, text: str) -> None:
         """Emit a piece of the answer."""

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from chatbot.domain import Assistant, Session, Turn, TurnStatus, permitted
 from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import EventType, closing_events, metadata_of
+from graphs.head_start import HeadStart
 from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -53,6 +54,7 @@ class LiveTurn:
         self.let_go: Callable[[], Coroutine[Any, Any, None]] = _nothing
         self.so_far: Callable[[], Mapping[str, Any]] = dict
         self.prefetch: Prefetch | None = None
+        self.head_start: HeadStart | None = None
         self.images: Sequence[Mapping[str, Any]] = ()
         self.earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = {}
         self.permitted: frozenset[str] | None = None
@@ -191,6 +193,18 @@ class LiveTurn:
             self.note(prefetch="used" if self.prefetch.used else "unused")
             self.prefetch.cancel()
             self.prefetch = None
+
+    def drop_head_start(self) -> None:
+        """End the answer that was begun before it was wanted, and note what it was."""
+        if self.head_start is not None:
+            self.note(head_start="unused")
+            self.head_start.cancel()
+            self.head_start = None
+
+    def drop_guesses(self) -> None:
+        """End all that was begun before it was wanted."""
+        self.drop_head_start()
+        self.drop_prefetch()
 
     def degraded_parts(self) -> list[str]:
         """Return the parts of the service that did not work as they should."""

@@ -86,10 +86,11 @@ class InMemoryKnowledgeBase:
 
 @dataclass
 class Call:
-    """A call of the router's tools."""
+    """A call of the router's tools. `pause` lies between its name and its arguments."""
 
     name: str
     arguments: str = "{}"
+    pause: asyncio.Event | None = None
 
 
 @dataclass
@@ -114,6 +115,7 @@ class ScriptedChatModel(BaseChatModel):
     prompts: list[list[BaseMessage]] = Field(default_factory=list)
     offered: list[list[str]] = Field(default_factory=list)
     options: list[dict[str, Any]] = Field(default_factory=list)
+    cancelled: list[list[BaseMessage]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -140,6 +142,14 @@ class ScriptedChatModel(BaseChatModel):
         options = {name: value for name, value in kwargs.items() if name != "tools"}
         self.options.append(options | ({"stop": stop} if stop else {}))
         said = self.script.pop(0)
+        try:
+            async for chunk in self._say(said):
+                yield chunk
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled.append(messages)
+            raise
+
+    async def _say(self, said: Said) -> AsyncIterator[ChatGenerationChunk]:
         if said.reasoning:
             thought = {"reasoning_content": said.reasoning}
             yield self._chunk(AIMessageChunk(content="", additional_kwargs=thought))
@@ -155,11 +165,13 @@ class ScriptedChatModel(BaseChatModel):
             raise said.error
         calls = []
         if said.call:
-            calls = [
-                tool_call_chunk(
-                    name=said.call.name, args=said.call.arguments, id="call", index=0
-                )
-            ]
+            name: str | None = said.call.name
+            if said.call.pause:
+                begun = [tool_call_chunk(name=name, args="", id="call", index=0)]
+                yield self._chunk(AIMessageChunk(content="", tool_call_chunks=begun))
+                await said.call.pause.wait()
+                name = None
+            calls = [tool_call_chunk(name=name, args=said.call.arguments, id="call", index=0)]
         end = {"finish_reason": said.finish, "model_name": "scripted"}
         yield self._chunk(
             AIMessageChunk(content="", tool_call_chunks=calls, response_metadata=end)

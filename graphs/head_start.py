@@ -1,0 +1,57 @@
+"""Begins the answer on a guess, while the router still says whom to ask."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+
+from chatbot.tasks import abandon, end
+from graphs.prompt import Prompt
+
+SPECULATIVE = {"speculative": True}  # in the trace: begun before it was known to be wanted
+
+
+class HeadStart:
+    """A reply that is asked for early and kept for whoever asks exactly the same.
+
+    So the answer is what it would be without, only sooner: a wrong guess costs a request that
+    is cancelled, and nothing of it is shown.
+    """
+
+    def __init__(self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel) -> None:
+        self._prompt: Prompt | None = None
+        self._chunks: asyncio.Queue[AIMessageChunk | None] = asyncio.Queue()
+        self._listening = asyncio.create_task(self._listen(guess, model), name="head start")
+
+    def is_for(self, prompt: Prompt) -> bool:
+        """Tell whether this is the reply to that prompt."""
+        return self._prompt == prompt
+
+    async def stream(self) -> AsyncIterator[AIMessageChunk]:
+        """Yield the reply: what has come, then the rest as it comes. Raises what it raised."""
+        try:
+            while (chunk := await self._chunks.get()) is not None:
+                yield chunk
+            await self._listening
+        finally:
+            await end(self._listening)
+
+    def cancel(self) -> None:
+        """End the request, whatever has come of it."""
+        abandon(self._listening)
+
+    async def _listen(
+        self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel
+    ) -> None:
+        try:
+            self._prompt = await guess
+            if self._prompt is not None:
+                reply = cast("Any", self._prompt.stream(model, SPECULATIVE))
+                async with aclosing(reply) as chunks:
+                    async for chunk in chunks:
+                        self._chunks.put_nowait(chunk)
+        finally:
+            self._chunks.put_nowait(None)

@@ -1,0 +1,134 @@
+"""The answer is begun while the router still says whom to ask."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatbot.errors import ModelError
+from chatbot.events import Event
+from chatbot.ports import Limits
+from graphs import Chatbot
+from tests.integration.graph.conftest import Bench
+from tests.ports import Call, Said
+
+EARLY = Limits(turn_seconds=10, router_seconds=5, knowledge_seconds=1, prefetch=3)
+LATE = replace(EARLY, head_start=False)
+QUESTION = "benefits 瓦尔登湖"  # the handbook's passage has the better score
+OWN = {"turn_id", "session_id", "first_token_ms", "total_ms", "timings", "metadata"}
+HANDBOOK, WALDEN = '{"assistants": ["handbook"]}', '{"assistants": ["瓦尔登湖"]}'
+
+
+def begun() -> Said:
+    """Return a reply that never ends."""
+    return Said(["This nobody ", "sees [1]."], pause=asyncio.Event())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - the model tells nobody
+            await asyncio.sleep(0.01)
+
+
+def is_cancelled(bench: Bench, number: int) -> bool:
+    return any(prompt is bench.model.prompts[number] for prompt in bench.model.cancelled)
+
+
+async def told(bot: Chatbot, question: str = QUESTION) -> list[Any]:
+    """Return what the events of a first turn say, without ids and times."""
+
+    def said(event: Event) -> Any:
+        if not isinstance(event["data"], dict):
+            return event["data"]
+        return {name: value for name, value in event["data"].items() if name not in OWN}
+
+    session = str(id(bot))
+    return [said(event) async for event in bot.stream(question, session_id=session)]
+
+
+async def early(bench: Bench, arguments: str, *begun: Said, finish: str = "stop") -> list[Any]:
+    """Return what is told where the arguments come once the answer was begun, if it was."""
+    come = asyncio.Event()
+    call = Call("knowledge_base", arguments, pause=come)
+    bench.script(Said(call=call, finish=finish), *begun)
+    before = len(bench.model.prompts)
+    telling = asyncio.create_task(told(bench.bot_with(limits=EARLY)))
+    await until(lambda: len(bench.model.prompts) == before + 2)
+    come.set()
+    return await telling
+
+
+async def late(bench: Bench, arguments: str, *said: Said, finish: str = "stop") -> list[Any]:
+    bench.script(Said(call=Call("knowledge_base", arguments), finish=finish), *said)
+    return await told(bench.bot_with(limits=LATE))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "finish", "is_right"),
+    [
+        pytest.param(HANDBOOK, "stop", True, id="the guess is right"),
+        pytest.param(WALDEN, "stop", False, id="another assistant"),
+        pytest.param('{"assistants": []}', "stop", False, id="all assistants"),
+        pytest.param('{"assistants": ["han', "stop", False, id="broken arguments"),
+        pytest.param('{"assistants": ["han', "length", False, id="the call is cut off"),
+    ],
+)
+async def test_the_answer_is_the_same_with_and_without(
+    bench: Bench, arguments: str, finish: str, is_right: bool
+) -> None:
+    answer = Said(["15 days ", "[1], a pond [2]."], reasoning="hm")
+    guessed = [] if is_right else [begun()]
+    with_it = await early(bench, arguments, *guessed, answer, finish=finish)
+    assert with_it == await late(bench, arguments, answer, finish=finish)
+    assert "nobody" not in str(with_it)
+    assert bench.used_up()
+    assert is_cancelled(bench, 1) != is_right
+
+
+@pytest.mark.parametrize(("arguments", "use"), [(HANDBOOK, "used"), (WALDEN, "unused")])
+async def test_the_record_tells_whether_it_was_of_use(
+    bench: Bench, arguments: str, use: str
+) -> None:
+    await early(bench, arguments, *([begun()] if use == "unused" else []), Said(["Yes [1]."]))
+    bot = bench.bot
+    [session] = await bot.sessions()
+    [turn] = await bot.turns(session.session_id)
+    assert turn.record["head_start"] == use
+
+
+@pytest.mark.parametrize("pieces", [[], ["15 "]])
+async def test_its_failure_is_that_of_the_answer(bench: Bench, pieces: list[str]) -> None:
+    broken = Said(pieces, error=ModelError("interrupted", "The answer broke off."))
+
+    async def closed(telling: Any) -> Any:
+        with suppress(ModelError):
+            return (await telling)[-1]
+        raise AssertionError
+
+    assert await closed(early(bench, HANDBOOK, broken)) == await closed(
+        late(bench, HANDBOOK, broken)
+    )
+
+
+async def test_a_stopped_turn_cancels_it(bench: Bench) -> None:
+    call = Call("knowledge_base", HANDBOOK, pause=asyncio.Event())
+    bench.script(Said(call=call), begun())
+    telling = asyncio.create_task(told(bench.bot_with(limits=EARLY)))
+    await until(lambda: len(bench.model.prompts) == 2)
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
+    await until(lambda: is_cancelled(bench, 1))
+
+
+async def test_nothing_found_begins_nothing(bench: Bench) -> None:
+    come = asyncio.Event()
+    bench.script(Said(call=Call("knowledge_base", HANDBOOK, pause=come)), Said(["No."]))
+    telling = asyncio.create_task(told(bench.bot_with(limits=EARLY), "anything else"))
+    await until(lambda: len(bench.knowledge.queries) == 2)
+    come.set()
+    assert (await telling)[-1]["full_answer"] == "No."
+    assert len(bench.model.prompts) == 2
+    assert not is_cancelled(bench, 1)
