@@ -14,6 +14,7 @@ TurnStatus = Literal["complete", "stopped", "failed"]
 Thumb = Literal["up", "down"]
 
 INTENTS: tuple[Intent, ...] = get_args(Intent)
+THUMBS: tuple[Thumb, ...] = get_args(Thumb)
 ANONYMOUS = "anonymous"
 ID_LENGTH = 200
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

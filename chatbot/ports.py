@@ -25,6 +25,7 @@ from chatbot.images.policy import ImagePolicy
 from chatbot.leases.queues import SessionQueues
 from chatbot.models.context_window import ContextWindow
 from chatbot.prompts import Prompts
+from chatbot.ratings import RatedTurn, RatingFilter
 from chatbot.statistics import Statistics
 from chatbot.tasks import Background
 from chatbot.tools.tool_servers import ToolServers
@@ -133,6 +134,10 @@ class SessionStore(ChatHistory, ImageStore, Protocol):
 
     async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
         """Return the user's turns that have all words of the text, the newest first."""
+        ...
+
+    async def rated(self, wanted: RatingFilter) -> Sequence[RatedTurn]:
+        """Return the rated turns of all users that are wanted, the latest rated first."""
         ...
 
     async def rename(self, session: Session, title: str) -> bool:
@@ -260,6 +265,18 @@ class Respondent(Protocol):
         ...
 
 
+class Traces(Protocol):
+    """Where the traces of turns go. What it is told never fails and is not waited for."""
+
+    def rated(self, turn: Turn) -> None:
+        """Take what the turn's reader thinks of it, which its record holds, or took back."""
+        ...
+
+    async def link(self, turn: Turn) -> str | None:
+        """Return the address that shows the turn's trace, where there is one."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """How much a turn may use. Times are in seconds.
@@ -290,7 +307,7 @@ class Ports:
     `respondent` an assistant that is asked alone answers by itself. `window` is what the model
     can read at once; without it the history is cut by characters. `background` is what goes on
     behind a turn. `images` keeps those that
-    the model makes.
+    the model makes. Without `traces` nothing is traced, or somebody else sees to it.
     """
 
     history: ChatHistory
@@ -305,6 +322,7 @@ class Ports:
     images: ImageStore | None = None
     image_policy: ImagePolicy = field(default_factory=ImagePolicy)
     sees_images: bool = False
+    traces: Traces | None = None
     limits: Limits = field(default_factory=Limits)
     queues: SessionQueues = field(default_factory=SessionQueues)
     statistics: Statistics = field(default_factory=Statistics)

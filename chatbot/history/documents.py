@@ -11,12 +11,12 @@ from bson import Int64
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, message_to_dict
 
 from chatbot.domain import Turn
-from chatbot.history.entries import Entry, read_record, write_record
+from chatbot.history.entries import Entry, rating_of, read_record, write_record
 from chatbot.history.search_words import indexed
 
 Document = dict[str, Any]
 
-SCHEMA_VERSION = 2  # a later one needs a step in `schema`
+SCHEMA_VERSION = 3  # a later one needs a step in `schema`
 
 READ = ("turn", "seq", "text", "answer", "status", "started_at", "record")  # by `read_entries`
 
@@ -66,7 +66,14 @@ def contents(turn: Turn) -> Document:
         "intent": turn.intent,
         "record": write_record(turn.record),
         "words": indexed(turn),
+        **rating(turn),
     }
+
+
+def rating(turn: Turn) -> Document:
+    """Return the fields by which turns that were rated are found, whoever's they are."""
+    thumb, rated_at = rating_of(turn)
+    return {"thumb": thumb, "rated_at": Int64(rated_at)}
 
 
 def answer_document(key: str, user_id: str, entry: Entry, now: datetime) -> Document:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from chatbot.domain import EPOCH, MICROSECOND, Turn, checked_id
+from chatbot.domain import EPOCH, MICROSECOND, THUMBS, Thumb, Turn, checked_id
 from chatbot.errors import InputError
 
 LONGEST_TURN = timedelta(hours=1)
@@ -91,6 +91,23 @@ def amends(new: Turn, old: Turn) -> bool:
 def _rated_at(turn: Turn) -> str:
     """Return when the turn was rated last, in ISO 8601 and UTC, or ""."""
     return str((turn.record.get("feedback") or {}).get("at", ""))
+
+
+def rating_of(turn: Turn) -> tuple[Thumb | None, int]:
+    """Return the turn's thumb and the microsecond of its rating; 0 where it has none.
+
+    The record may come from anywhere.
+    """
+    feedback = turn.record.get("feedback")
+    given = feedback if isinstance(feedback, Mapping) else {}
+    thumb = given.get("thumb")
+    if thumb not in THUMBS:
+        return None, 0
+    try:
+        at = datetime.fromisoformat(str(given.get("at")))
+    except ValueError:
+        at = turn.started_at
+    return thumb, max(microseconds(at), 1)
 
 
 def clean_turn(turn: Turn) -> Turn:

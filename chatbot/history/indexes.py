@@ -23,6 +23,8 @@ BY_PLACE = [
 OLD_BY_PLACE = "SessionId_1_seq_1__id_1"  # as earlier versions of this program made it
 BY_USER = [("user_id", ASCENDING), ("last_active", DESCENDING)]
 IMAGES_BY_USER = [("user_id", ASCENDING), ("name", ASCENDING)]
+BY_RATING = [("rated_at", DESCENDING), ("turn", ASCENDING)]
+RATED = {"rated_at": {"$gt": 0}}  # few are
 BY_WORD = [("user_id", ASCENDING), ("words", ASCENDING), ("seq", DESCENDING)]
 OPTIONS_CONFLICT = 85
 RETRY_SECONDS = 60.0
@@ -70,6 +72,7 @@ class Indexes:
             await store.images.create_index(IMAGES_BY_USER)
             await _order(store.messages)
             await store.messages.create_index(BY_WORD)
+            await store.messages.create_index(BY_RATING, partialFilterExpression=RATED)
         self._made = True
 
     async def close(self) -> None:

@@ -24,6 +24,7 @@ from chatbot.history.entries import Entry, checked_title, clean_text, clean_turn
 from chatbot.history.search_words import wanted
 from chatbot.history.sqlite import BUSY_SECONDS, SqliteFile
 from chatbot.images.image import Image
+from chatbot.ratings import RatedTurn, RatingFilter
 
 SWEEP = timedelta(hours=1)
 
@@ -159,6 +160,12 @@ class LocalChatHistory:
             return session_rows.matches(connection, user_id, words, since=since, limit=most)
 
         return await self.file.read(find)
+
+    async def rated(self, wanted: RatingFilter) -> Sequence[RatedTurn]:
+        """See `SessionStore.rated`."""
+        return await self.file.read(
+            partial(session_rows.rated, wanted=wanted, active_since=self._cutoff)
+        )
 
     async def rename(self, session: Session, title: str) -> bool:
         """See `SessionStore.rename`."""

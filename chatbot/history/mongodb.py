@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 
 from pymongo import DESCENDING
 
-from chatbot.domain import Match, Session, SessionCursor, SessionSummary, Turn, checked_id
+from chatbot.domain import (
+    Match,
+    Session,
+    SessionCursor,
+    SessionSummary,
+    Turn,
+    checked_id,
+)
 from chatbot.history import forgetting, session_documents
 from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import READ, Document, read_entries
@@ -15,10 +22,14 @@ from chatbot.history.entries import (
     checked_title,
     clean_text,
     clean_turn,
+    microseconds,
+    moment,
     next_seq,
 )
+from chatbot.history.indexes import BY_RATING
 from chatbot.history.mongo_images import MongoImages
-from chatbot.history.search_words import wanted
+from chatbot.history.search_words import wanted as wanted_words
+from chatbot.ratings import RatedTurn, RatingCursor, RatingFilter
 
 BATCH = 100
 SPARE = 50
@@ -53,7 +64,7 @@ class MongoChatHistory(MongoImages):
     async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
         """See `SessionStore.search`."""
         checked_id(user_id, "user id", slash=True)
-        words = await asyncio.to_thread(wanted, clean_text(text))
+        words = await asyncio.to_thread(wanted_words, clean_text(text))
         if not words or limit < 1:
             return ()
         store = self._store
@@ -80,6 +91,50 @@ class MongoChatHistory(MongoImages):
                 session_id, title = state["session_id"], state["title"]
                 matches.append(Match(session_id=session_id, title=title, turn=entry.turn))
         return tuple(matches[:limit])
+
+    async def rated(self, wanted: RatingFilter) -> Sequence[RatedTurn]:
+        """See `SessionStore.rated`."""
+        store, limit, before = self._store, wanted.limit, wanted.before
+        where: Document = {"rated_at": {"$gt": 0, "$gte": microseconds(wanted.since)}}
+        if wanted.thumb is not None:
+            where["thumb"] = wanted.thumb
+        found: list[RatedTurn] = []
+        async with store.reached(TASK_SECONDS):
+            while len(found) < limit:
+                page = where if before is None else {"$and": [where, _rated_behind(before)]}
+                newest = store.messages.find(page, ["SessionId", "user_id", "rated_at", *READ])
+                documents = await newest.sort(BY_RATING).limit(limit + SPARE).to_list()
+                found += await self._shown(documents)
+                if len(documents) < limit + SPARE:
+                    break
+                last = documents[-1]
+                before = RatingCursor(rated_at=moment(last["rated_at"]), turn_id=last["turn"])
+        self._indexes.want()
+        return tuple(found[: max(limit, 0)])
+
+    async def _shown(self, documents: Sequence[Document]) -> list[RatedTurn]:
+        """Return the rated turns that the documents hold, but those of sessions that ended."""
+        keys = list({document["SessionId"] for document in documents})
+        states = {
+            state["_id"]: state
+            async for state in self._store.sessions.find({"_id": {"$in": keys}})
+        }
+        shown = []
+        for document in documents:
+            state = states.get(document["SessionId"])
+            for entry in read_entries(self._store.visible([document], state)):
+                assert state is not None  # noqa: S101 - nothing is visible without
+                session = Session(session_id=state["session_id"], user_id=state["user_id"])
+                rated_at = moment(document["rated_at"])
+                shown.append(
+                    RatedTurn(
+                        session=session,
+                        title=state["title"],
+                        turn=entry.turn,
+                        rated_at=rated_at,
+                    )
+                )
+        return shown
 
     async def rename(self, session: Session, title: str) -> bool:
         """See `SessionStore.rename`."""
@@ -141,3 +196,10 @@ class MongoChatHistory(MongoImages):
         return tuple(
             session_documents.summary(state, turns.get(state["_id"], 0)) for state in states
         )
+
+
+def _rated_behind(cursor: RatingCursor) -> Document:
+    """Return the condition for the turns that a list shows behind this one."""
+    at = microseconds(cursor.rated_at)
+    same = {"rated_at": at, "turn": {"$gt": cursor.turn_id}}
+    return {"$or": [{"rated_at": {"$lt": at}}, same]}

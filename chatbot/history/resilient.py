@@ -24,6 +24,7 @@ from chatbot.history.replay import Primary, Replay
 from chatbot.history.sqlite import LocalFileError
 from chatbot.images.image import Image
 from chatbot.ports import SessionStore
+from chatbot.ratings import RatedTurn, RatingFilter
 
 AWAY = "MongoDB did not answer just now."
 KEPT_HERE = "The turn is kept on this machine and stored when MongoDB is back."
@@ -163,6 +164,10 @@ class ResilientChatHistory:
     async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
         """See `SessionStore.search`."""
         return await self._first(lambda store: store.search(user_id, text, limit=limit))
+
+    async def rated(self, wanted: RatingFilter) -> Sequence[RatedTurn]:
+        """See `SessionStore.rated`. Those of this machine, while the primary is away."""
+        return await self._first(lambda store: store.rated(wanted))
 
     async def rename(self, session: Session, title: str) -> bool:
         """See `SessionStore.rename`."""

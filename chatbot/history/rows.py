@@ -14,6 +14,7 @@ from chatbot.history.entries import (
     microseconds,
     moment,
     next_seq,
+    rating_of,
     read_record,
     supersedes,
     title_of,
@@ -65,7 +66,8 @@ def write(connection: sqlite3.Connection, key: str, entries: Iterable[Entry]) ->
         [(key, entry.turn.id) for entry in entries],
     )
     connection.executemany(
-        f"INSERT INTO turns (key, {TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+        f"INSERT INTO turns (key, {TURN}, thumb, rated_at)"  # noqa: S608 - a constant
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 key,
@@ -76,6 +78,7 @@ def write(connection: sqlite3.Connection, key: str, entries: Iterable[Entry]) ->
                 entry.turn.answer,
                 entry.turn.status,
                 write_record(entry.turn.record),
+                *rating_of(entry.turn),
             )
             for entry in entries
         ],
@@ -86,7 +89,7 @@ def write(connection: sqlite3.Connection, key: str, entries: Iterable[Entry]) ->
     )
 
 
-def index_words(connection: sqlite3.Connection) -> None:
+def index(connection: sqlite3.Connection) -> None:
     """Make every turn one that can be found."""
     for row in connection.execute(f"SELECT key, {TURN} FROM turns").fetchall():  # noqa: S608 - a constant
         write(connection, row[0], [entry_of(row[1:])])

@@ -10,7 +10,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from chatbot.domain import EPOCH, Turn
 from chatbot.errors import ConfigurationError
 from chatbot.history.connection import TASK_SECONDS, deadline
-from chatbot.history.documents import SCHEMA_VERSION, Document
+from chatbot.history.documents import SCHEMA_VERSION, Document, rating
+from chatbot.history.entries import read_record
 from chatbot.history.search_words import indexed
 
 Collection = AsyncCollection[dict[str, Any]]
@@ -107,4 +108,13 @@ def _find_by_words(document: Mapping[str, Any]) -> Document:
     return {"words": indexed(turn)}
 
 
-STEPS = (_find_by_words,)  # the first leads from version 1 to version 2
+def _find_by_rating(document: Mapping[str, Any]) -> Document:
+    """Give a question what its reader thought of the turn."""
+    if not isinstance(record := document.get("record"), str):
+        return {}
+    turn = Turn(id="", question="", started_at=EPOCH, record=read_record(record))
+    return rating(turn)
+
+
+# The first leads from version 1 to version 2, and so on.
+STEPS = (_find_by_words, _find_by_rating)

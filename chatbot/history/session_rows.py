@@ -5,9 +5,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from chatbot.domain import Match, Session, SessionCursor, SessionSummary
+from chatbot.domain import (
+    Match,
+    Session,
+    SessionCursor,
+    SessionSummary,
+)
 from chatbot.history import rows
 from chatbot.history.entries import even, microseconds, moment
+from chatbot.ratings import RatedTurn, RatingFilter
 
 SUMMARY = (
     "SELECT session_id, title, last_active,"
@@ -94,6 +100,42 @@ def matches(
     return tuple(
         Match(session_id=session_id, title=title, turn=rows.entry_of(row).turn)
         for session_id, title, *row in found
+    )
+
+
+def rated(
+    connection: sqlite3.Connection,
+    wanted: RatingFilter,
+    *,
+    active_since: datetime,
+) -> Sequence[RatedTurn]:
+    """Return the rated turns of all users that are wanted, the latest rated first."""
+    before = wanted.before
+    columns = ", ".join(f"turns.{column}" for column in rows.TURN.split(", "))
+    found = connection.execute(
+        f"SELECT user_id, session_id, title, rated_at, {columns}"  # noqa: S608 - constants
+        " FROM turns JOIN sessions ON turns.key = sessions.key"
+        " WHERE rated_at > 0 AND rated_at >= ?1 AND last_active > ?2"
+        " AND (?3 IS NULL OR thumb = ?3)"
+        " AND (?4 IS NULL OR rated_at < ?4 OR (rated_at = ?4 AND turns.id > ?5))"
+        " ORDER BY rated_at DESC, turns.id LIMIT ?6",
+        (
+            microseconds(wanted.since),
+            microseconds(active_since),
+            wanted.thumb,
+            None if before is None else microseconds(before.rated_at),
+            None if before is None else before.turn_id,
+            max(wanted.limit, 0),
+        ),
+    )
+    return tuple(
+        RatedTurn(
+            session=Session(session_id=session_id, user_id=user_id),
+            title=title,
+            turn=rows.entry_of(row).turn,
+            rated_at=moment(rated_at),
+        )
+        for user_id, session_id, title, rated_at, *row in found
     )
 
 

@@ -107,8 +107,13 @@ SCHEMA: tuple[tuple[str, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        "ALTER TABLE turns ADD COLUMN thumb TEXT",
+        "ALTER TABLE turns ADD COLUMN rated_at INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX turns_by_rating ON turns (rated_at DESC, id) WHERE rated_at > 0",
+    ),
 )
-WITHOUT_WORDS = 1  # the version that could not be searched
+ALL_FOUND = 5  # from this version on, turns are found by their words and by their rating
 
 
 class LocalFileError(HistoryError):
@@ -213,8 +218,8 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
     for statements in SCHEMA[version:]:
         for statement in statements:
             connection.execute(statement)
-    if version == WITHOUT_WORDS:
-        rows.index_words(connection)
+    if 0 < version < ALL_FOUND:
+        rows.index(connection)
     connection.execute(f"PRAGMA user_version = {len(SCHEMA)}")
     connection.execute("COMMIT")
 

@@ -15,6 +15,7 @@ from chatbot.history.documents import (
     outcome,
     question_document,
     question_id,
+    rating,
     read_entries,
 )
 from chatbot.history.entries import Entry, amends, supersedes
@@ -47,7 +48,7 @@ def _writes(
     placed = Entry(turn=entry.turn, seq=old.seq)
     if amends(entry.turn, old.turn):
         same = {"_id": question_id(key, old.turn.id), "user_id": user_id}
-        record = {"record": contents(entry.turn)["record"]}
+        record = {"record": contents(entry.turn)["record"], **rating(entry.turn)}
         return [UpdateOne(same | {"status": old.turn.status}, {"$set": record})]
     if supersedes(entry.turn, old.turn):
         return _replacements(key, user_id, placed, now)

@@ -23,6 +23,7 @@ from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
 from chatbot.images.image import Image
 from chatbot.ports import SessionStore
+from chatbot.ratings import RatedTurn, RatingFilter
 from tests.servers.mongod import Mongod
 
 Opener = Callable[[Mongod, Path], AbstractAsyncContextManager[SessionStore]]
@@ -187,6 +188,9 @@ class Away:
         raise self._error
 
     async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
+        raise self._error
+
+    async def rated(self, wanted: RatingFilter) -> Sequence[RatedTurn]:
         raise self._error
 
     async def rename(self, session: Session, title: str) -> bool:
