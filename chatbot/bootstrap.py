@@ -26,7 +26,7 @@ from chatbot.ports import (
     SessionStore,
 )
 from chatbot.prompts import Prompts
-from chatbot.settings import Settings
+from chatbot.settings import MEMORY, Settings
 from chatbot.tasks import Background, end
 from chatbot.tools.clock import current_time_tool
 from chatbot.tools.mcp import read_mcp_servers
@@ -122,9 +122,13 @@ async def _history(
     await _load("chatbot.history.local")
     from chatbot.history.local import LocalChatHistory
 
-    data_dir = settings.path(settings.chatbot_data_dir)
-    local = LocalChatHistory(data_dir / "history.sqlite3", ttl_days=settings.session_ttl_days)
-    local_leases = LocalLeases(data_dir / "leases.sqlite3")
+    folder = settings.data_dir
+    file, leases_file = [
+        MEMORY if folder is None else folder / f"{name}.sqlite3"
+        for name in ("history", "leases")
+    ]
+    local = LocalChatHistory(file, ttl_days=settings.session_ttl_days)
+    local_leases = LocalLeases(leases_file)
     stack.push_async_callback(local_leases.close)
     if settings.mongodb_uri is None:
         return await stack.enter_async_context(local), local_leases
@@ -189,7 +193,7 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
 
     embedded = LocalKnowledgeBase(
         settings.path(settings.knowledge_dir),
-        settings.path(settings.chatbot_data_dir),
+        settings.data_dir,
         documents_url=DOCUMENTS,
         similarity=similarity_of(settings),
     )

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 PROJECT = Path(__file__).resolve().parent.parent
 FILES = (".env.local", ".env")
+MEMORY = ":memory:"  # as a folder: nothing is written on the local disk
 
 
 def _http_address(value: str) -> str:
@@ -201,6 +202,13 @@ class Settings(BaseSettings):
     def path(self, path: Path) -> Path:
         """Return `path` as an absolute one, below the folder of the settings if relative."""
         return (self._root / path.expanduser()).resolve()
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The folder of all that is written on the local disk, or none for `:memory:`."""
+        if str(self.chatbot_data_dir) == MEMORY:
+            return None
+        return self.path(self.chatbot_data_dir)
 
     def source(self, field: str) -> str:
         """Return where the value of `field` was read."""

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from chatbot.errors import HistoryError
 from chatbot.history import rows
+from chatbot.settings import MEMORY
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Result]
 
-MEMORY = ":memory:"
 BUSY_SECONDS = 5.0
 SCHEMA: tuple[tuple[str, ...], ...] = (
     (

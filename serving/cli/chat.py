@@ -25,7 +25,8 @@ def chat(settings: Settings, choices: Choices) -> None:
     console = open_console()
     session = Session(session_id=choices.get("session_id") or settings.default_session_id)
     named = cast("Choices", {name: value for name, value in choices.items() if value})
-    file = settings.path(settings.chatbot_data_dir) / "input_history"
+    folder = settings.data_dir
+    file = None if folder is None else folder / "input_history"
     with Lines(file) as lines, open_chatbot_sync(settings) as bot:
         conversation = Conversation(
             bot=bot,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import FrameType
 
 from chatbot.errors import ChatbotError, ConfigurationError, PromptError
@@ -43,14 +44,21 @@ def dev(port: int) -> int:
             "pip install 'ragflow-chatbot[server]', or use `chatbot serve`, which needs none."
         )
         raise ConfigurationError(message)
+    folder = settings.data_dir
+    if folder is None:
+        message = (
+            "The LangGraph server keeps its threads in CHATBOT_DATA_DIR: set it to a folder, "
+            "or use `chatbot serve`, which needs none."
+        )
+        raise ConfigurationError(message)
     with listen(HOST, port, "make run PORT=8123") as bound:
         port = bound.getsockname()[1]
     try:
-        relay = Relay(settings)
+        relay = Relay(settings, folder)
     except OSError as error:
         message = f"CHATBOT_DATA_DIR cannot be written: {error}. Set it to another folder."
         raise ConfigurationError(message) from None
-    server = _Server(settings, port, relay)
+    server = _Server(settings, folder, port, relay)
     for number in (signal.SIGINT, *ENDING):
         signal.signal(number, server.on_signal)
     return server.watch()
@@ -59,15 +67,15 @@ def dev(port: int) -> int:
 class _Server:
     """The server's process, which never outlives this one."""
 
-    def __init__(self, settings: Settings, port: int, relay: Relay) -> None:
+    def __init__(self, settings: Settings, folder: Path, port: int, relay: Relay) -> None:
         self._port = port
         self._relay = relay
         self._signals = 0
         self._kill_at = float("inf")
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "serving.cli.langgraph_process", *_options(port)],
-            cwd=settings.path(settings.chatbot_data_dir),  # it keeps its state where it runs
-            env=_environment(settings),
+            cwd=folder,  # it keeps its state where it runs
+            env=_environment(settings, folder),
             stdin=subprocess.PIPE,  # its end tells the process that this one is gone
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -139,7 +147,7 @@ def _options(port: int) -> list[str]:
     ]
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: Settings, folder: Path) -> dict[str, str]:
     """Return the merged settings for the server, with paths that mean the same there."""
     environment = {
         "LANGSMITH_TRACING": "false",
@@ -148,7 +156,7 @@ def _environment(settings: Settings) -> dict[str, str]:
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LOG_JSON": "true",
         "LOG_LEVEL": settings.log_level,
-        "CHATBOT_DATA_DIR": str(settings.path(settings.chatbot_data_dir)),
+        "CHATBOT_DATA_DIR": str(folder),
         "KNOWLEDGE_DIR": str(settings.path(settings.knowledge_dir)),
         "PYTHONUNBUFFERED": "1",
     }

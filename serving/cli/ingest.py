@@ -93,7 +93,7 @@ async def _into_folder(
                 files=files,
                 folder=settings.path(settings.knowledge_dir),
                 dataset=dataset,
-                data_dir=settings.path(settings.chatbot_data_dir),
+                data_dir=settings.data_dir,
                 similarity=similarity_of(settings),
                 report=bars.show,
             )

@@ -19,13 +19,13 @@ CONTINUED = "… "
 class Lines:
     """The input of one conversation. `file` keeps its lines, readable by their owner only."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path | None) -> None:
         self._file = file
         self._interactive = sys.stdin.isatty() and sys.stdout.isatty()
 
     def __enter__(self) -> Self:
         """Load the lines of earlier conversations."""
-        if self._interactive and readline is not None:
+        if self._interactive and self._file is not None and readline is not None:
             with contextlib.suppress(OSError):
                 readline.read_history_file(self._file)
         return self
@@ -37,7 +37,7 @@ class Lines:
         trace: TracebackType | None,
     ) -> None:
         """Keep the lines."""
-        if self._interactive and readline is not None:
+        if self._interactive and self._file is not None and readline is not None:
             readline.set_history_length(KEPT_LINES)
             with contextlib.suppress(OSError):
                 self._file.touch(mode=0o600)

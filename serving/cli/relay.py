@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from chatbot.logs import OURS, RENDERERS, one_line, open_log_file, redaction
@@ -30,13 +31,13 @@ class Relay:
     `failure` says why.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, folder: Path) -> None:
         self._settings = settings
         self._redact = redaction(settings)
         self._render = RENDERERS[settings.log_format]
         self.ready = False
         self._all = settings.log_level == "DEBUG"
-        self.path = settings.path(settings.chatbot_data_dir) / "server.log"
+        self.path = folder / "server.log"
         self._file = open_log_file(self.path)
         self._last: deque[str] = deque(maxlen=KEPT_FOR_FAILURE)
 

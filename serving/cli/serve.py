@@ -27,6 +27,12 @@ def serve(host: str, port: int, workers: int, *, insecure: bool) -> None:
             raise ConfigurationError(message)
         if not is_local(bound) and not settings.hosts:
             complain("Set ALLOWED_HOSTS to the names it is reached by: others are refused.")
+        if workers > 1 and settings.data_dir is None and settings.mongodb_uri is None:
+            message = (
+                "Several workers share their conversations: set MONGODB_URI, or "
+                "CHATBOT_DATA_DIR to a folder."
+            )
+            raise ConfigurationError(message)
         configure_logging(settings)
         # What serves is imported now: refusals come at once.
         if workers > 1:

@@ -1,6 +1,7 @@
 """What a command does first: read the settings, and take the log out of the way."""
 # ruff: noqa: PLC0415 - so that `chatbot --help` answers at once
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,14 +24,19 @@ def load_settings() -> "Settings":
 
 
 def keep_log_aside(settings: "Settings") -> None:
-    """Write the log to a file in the data folder; with `LOG_LEVEL=DEBUG` to stderr."""
+    """Write the log to a file in the data folder; with `LOG_LEVEL=DEBUG` to stderr.
+
+    Where there is no such file, stderr gets what is at least a warning.
+    """
     from chatbot.logs import configure_logging, log_to_file
 
-    if settings.log_level != "DEBUG":
-        try:
-            log_to_file(settings, settings.path(settings.chatbot_data_dir) / LOG_FILE)
-        except OSError:
-            pass  # the data folder cannot be written: `chatbot doctor` says so
-        else:
+    if settings.log_level == "DEBUG":
+        configure_logging(settings)
+        return
+    if (folder := settings.data_dir) is not None:
+        # One that cannot be written is named by `chatbot doctor`.
+        with suppress(OSError):
+            log_to_file(settings, folder / LOG_FILE)
             return
-    configure_logging(settings)
+    level = "WARNING" if settings.log_level == "INFO" else settings.log_level
+    configure_logging(settings.model_copy(update={"log_level": level}))

@@ -94,6 +94,7 @@ def test_relative_paths_stand_below_the_folder_of_the_settings(tmp_path: Path) -
     settings = Settings.load(tmp_path)
     assert settings.path(Path(".chatbot")) == tmp_path.resolve() / ".chatbot"
     assert settings.path(tmp_path) == tmp_path.resolve()
+    assert settings.data_dir == tmp_path.resolve() / ".chatbot"
 
 
 def test_the_committed_file_holds_the_defaults() -> None:

@@ -41,7 +41,7 @@ class Ingestion:
     files: Mapping[str, Path]
     folder: Path
     dataset: str
-    data_dir: Path
+    data_dir: Path | None
     similarity: Similarity | None = None
     report: Callable[[Progress], None] = lambda _: None
     problem: str = field(default="", init=False)

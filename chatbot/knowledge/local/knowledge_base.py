@@ -29,7 +29,7 @@ FIRST_SECONDS = 12.0  # and for the first index, less than whoever asks waits
 
 
 class LocalKnowledgeBase:
-    """Searches the documents below `folder`; its index is saved below `data_dir`.
+    """Searches the documents below `folder`; its index is saved below `data_dir`, if any.
 
     Each sub-folder is an assistant, files directly in the folder are one more. The folder is
     looked at again when a search comes, at most once a second, in a thread. `documents_url` is
@@ -41,7 +41,7 @@ class LocalKnowledgeBase:
     def __init__(  # noqa: PLR0913 - all but two have a default
         self,
         folder: Path,
-        data_dir: Path,
+        data_dir: Path | None,
         *,
         documents_url: str = "",
         similarity: Similarity | None = None,

@@ -42,8 +42,9 @@ def similarity_of(settings: Settings) -> Similarity | None:
     embedder = embedder_of(settings)
     if embedder is None:
         return None
-    folder = settings.path(settings.knowledge_dir)
-    source = f"{settings.embedding_base_url}\n{embedder.model}\n{folder}"
+    documents = settings.path(settings.knowledge_dir)
+    source = f"{settings.embedding_base_url}\n{embedder.model}\n{documents}"
     kind = sha256(source.encode(errors="replace")).hexdigest()[:16]
-    place = settings.path(settings.chatbot_data_dir) / "knowledge-vectors" / kind
+    folder = settings.data_dir
+    place = None if folder is None else folder / "knowledge-vectors" / kind
     return Similarity(embedder, VectorStore(place), threshold=settings.embedding_threshold)

@@ -32,10 +32,12 @@ _UNFINISHED = "unfinished-"
 
 
 class Storage:
-    """The saved indexes of one folder of documents."""
+    """The saved indexes of one folder of documents. Without a data folder nothing is saved."""
 
-    def __init__(self, data_dir: Path, folder: Path) -> None:
+    def __init__(self, data_dir: Path | None, folder: Path) -> None:
         key = sha256(os.fsencode(folder)).hexdigest()[:16]
+        self._writes = data_dir is not None
+        data_dir = Path(os.devnull) if data_dir is None else data_dir  # nothing is below it
         self._place = data_dir / "knowledge-index" / key
         self._conversions = data_dir / "knowledge-text" / key
 
@@ -54,6 +56,8 @@ class Storage:
 
         What was converted for documents that are not in it is removed, if it is `complete`.
         """
+        if not self._writes:
+            return
         target = self._place / index.fingerprint()
         try:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -78,6 +82,8 @@ class Storage:
 
     def keep_conversion(self, digest: str, pages: Sequence[str]) -> None:
         """Keep the pages of a file, so that it need not be converted again."""
+        if not self._writes:
+            return
         try:
             self._conversions.mkdir(parents=True, exist_ok=True, mode=0o700)
             fresh = self._conversions / f"{digest}.{os.getpid()}"

@@ -47,11 +47,12 @@ class _Placed:
 class VectorStore:
     """The vectors of one model. Files are only added, so processes do not disturb each other.
 
-    Where the disk cannot be written the vectors stay in memory.
+    Where the disk cannot be written, or there is no place, the vectors stay in memory.
     """
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
+    def __init__(self, place: Path | None) -> None:
+        self._writes = place is not None
+        self._place = Path(os.devnull) if place is None else place  # nothing is below it
         self._segments: tuple[_Segment, ...] = ()
         self._placed = _Placed((), np.zeros(0, np.uint64))
 
@@ -77,14 +78,20 @@ class VectorStore:
     def add(self, keys: Hashes, vectors: Vectors) -> None:
         """Add and save the vectors of passages with these keys."""
         name = f"{time.time_ns()}-{os.getpid()}"
+        if self._writes:
+            vectors = self._saved(name, keys, vectors)
+        self._segments = (*self._segments, _Segment(name, keys, vectors))
+
+    def _saved(self, name: str, keys: Hashes, vectors: Vectors) -> Vectors:
+        """Return the vectors as they lie in their file, or as they are if there can be none."""
         try:
             self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
             np.save(self._vectors(name), vectors)
             np.save(self._place / f"{name}.keys.npy", keys)  # last: it makes the two count
-            vectors = np.asarray(np.load(self._vectors(name), mmap_mode="r"))
+            return np.asarray(np.load(self._vectors(name), mmap_mode="r"))
         except OSError as error:
             _log.warning("embeddings kept in memory only", error=str(error))
-        self._segments = (*self._segments, _Segment(name, keys, vectors))
+            return vectors
 
     def similarities(self, keys: Hashes, query: Vectors) -> Scores | None:
         """Return the cosine of each passage with the query, 0 for those without a vector.

@@ -39,11 +39,12 @@ async def examine_history(settings: Settings, note: Note) -> None:
                 advice = "Make CHATBOT_DATA_DIR a folder that can be written."
                 note(Finding(PART, "fail", reason, advice))
                 return
-        folder = settings.path(settings.chatbot_data_dir)
-        detail = f"MONGODB_URI is not set: conversations are kept in {folder}."
+        place = settings.data_dir or "memory, until the process ends"
+        detail = f"MONGODB_URI is not set: conversations are kept in {place}."
         note(Finding(PART, "off", detail))
     else:
-        await _count_waiting(settings.path(settings.chatbot_data_dir) / LOCAL_FILE, note)
+        if (folder := settings.data_dir) is not None:
+            await _count_waiting(folder / LOCAL_FILE, note)
         await _examine_mongodb(settings, settings.mongodb_uri.get_secret_value(), note)
 
 

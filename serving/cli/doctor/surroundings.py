@@ -22,7 +22,14 @@ async def examine_prompts(settings: Settings, note: Note) -> None:
 
 async def examine_disk(settings: Settings, note: Note) -> None:
     """Write a file into the data folder."""
-    folder = settings.path(settings.chatbot_data_dir)
+    folder = settings.data_dir
+    if folder is None:
+        detail = (
+            "CHATBOT_DATA_DIR=:memory: nothing is written. What MongoDB has not got when the "
+            "process ends is lost."
+        )
+        note(Finding("disk", "off", detail))
+        return
     try:
         free = await asyncio.to_thread(_write, folder)
     except OSError as error:

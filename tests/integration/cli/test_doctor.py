@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from chatbot.bootstrap import open_ports
 from chatbot.domain import Session, Turn
-from chatbot.settings import Settings
+from chatbot.settings import MEMORY, Settings
 from serving.cli.doctor.examination import CLOSING_SECONDS, examine_services, load
 from tests.integration.cli.examined import DEAD, SECONDS, examined, states, words
 from tests.integration.cli.terminal import run
@@ -43,6 +43,14 @@ async def test_mongodb_is_written_and_its_expiry_found(tmp_path: Path, mongod: M
     assert "wait on this machine for MongoDB: 0." in found
     assert "doctor.chat_history can be written and read" in found
     assert "expire 3 days after" in found
+
+
+async def test_memory_in_place_of_a_folder_is_told() -> None:
+    findings = await examined(Path(MEMORY))
+
+    assert {each.state for each in findings} == {"ok", "off"}
+    assert "in memory, until the process ends" in words(findings, "history")
+    assert "nothing is written" in words(findings, "disk")
 
 
 @pytest.mark.parametrize(

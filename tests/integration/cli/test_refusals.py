@@ -54,6 +54,18 @@ def test_address_that_others_reach_needs_consent(tmp_path: Path) -> None:
             id="address, which is not repeated",
         ),
         pytest.param(["ask", ""], {}, ["no question"], id="no question"),
+        pytest.param(
+            ["serve", "--port", "0", "--workers", "2"],
+            {"CHATBOT_DATA_DIR": ":memory:"},
+            ["MONGODB_URI", "CHATBOT_DATA_DIR"],
+            id="workers that share nothing",
+        ),
+        pytest.param(
+            ["dev", "--port", "0"],
+            {"CHATBOT_DATA_DIR": ":memory:"},
+            ["CHATBOT_DATA_DIR", "chatbot serve"],
+            id="LangGraph's server without a folder",
+        ),
         pytest.param(["sessions", "delete"], {}, ["--all"], id="no session to delete"),
         pytest.param(
             ["sessions", "delete", "s", "--all"], {}, ["--all"], id="one session and all"

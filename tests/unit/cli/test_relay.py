@@ -19,7 +19,7 @@ def record(event: str, logger: str, level: str = "info", **fields: Any) -> str:
 
 def relay(tmp_path: Path, **fields: Any) -> Relay:
     settings = Settings(chatbot_data_dir=tmp_path, dashscope_api_key=SecretStr(KEY), **fields)
-    return Relay(settings)
+    return Relay(settings, tmp_path)
 
 
 TURN = record("turn ended", "graphs.keeping", assistants=["员工手册"], total_ms=1.5)
