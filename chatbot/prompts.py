@@ -15,6 +15,8 @@ SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
 HOLES: Mapping[str, frozenset[str]] = {
     "answer": frozenset({"instructions", "language", "today"}),
     "chat": frozenset({"instructions", "language", "assistants", "today"}),
+    "judge": frozenset(),
+    "judge_case": frozenset({"question", "passages", "reference", "answer"}),
     "nearest_documents": frozenset({"documents"}),
     "nothing_found": frozenset(),
     "notice_forbidden.en": frozenset(),

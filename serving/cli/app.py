@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from chatbot.errors import ChatbotError, ConfigurationError, InputError
+from serving.cli.evaluate import evaluate
 from serving.cli.groups import keys, knowledge, sessions
 from serving.cli.options import (
     AsJson,
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.add_typer(sessions, name="sessions", help="List, show and clear conversations.")
 app.add_typer(knowledge, name="knowledge", help="See what the knowledge base holds and finds.")
 app.add_typer(keys, name="keys", help="Make, list and revoke the API keys of users.")
+app.command("eval")(evaluate)
 
 
 def run() -> NoReturn:

@@ -41,6 +41,18 @@ class FractionStep(Step, Protocol):
         ...
 
 
+def progress_on(console: Console) -> Progress:
+    """Return bars with a name before and a `state` behind, none in a pipe."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[state]}", markup=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
 class Bars:
     """A bar for each file that is under way and one for all `count` of them.
 
@@ -52,14 +64,7 @@ class Bars:
         self._count = count
         self._ready: set[str] = set()
         self._tasks: dict[str, TaskID] = {}
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[state]}", markup=False),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._progress = progress_on(console)
 
     def __enter__(self) -> Self:
         """Begin to show."""

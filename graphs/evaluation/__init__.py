@@ -1,0 +1,1 @@
+"""Measures how well questions are routed, made whole, looked up and answered."""

@@ -1,0 +1,181 @@
+"""The results of an evaluation: figures with their intervals, as JSON, beside earlier ones."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chatbot.errors import InputError
+from graphs.evaluation.cases import Case, expected
+from graphs.evaluation.running import Outcome
+from graphs.evaluation.scoring import METRICS
+from graphs.evaluation.statistics import Estimate, bootstrap, estimate
+
+FORMAT = 1
+ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """A case, what became of it, and its scores. `remark` is the judge's reason."""
+
+    case: Case
+    outcome: Outcome
+    scores: Mapping[str, float]
+    remark: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The rows of the tables that it counts in."""
+        return tuple(filter(None, (ALL, self.case.language, self.case.kind)))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON."""
+        found = {
+            "id": self.case.id,
+            "kind": self.case.kind,
+            "language": self.case.language,
+            "question": self.case.question,
+            "earlier": [each.question for each in self.case.earlier],
+            "expected": expected(self.case),
+            "got": self.outcome.as_json(),
+            "remark": self.remark,
+        }
+        kept = {name: value for name, value in found.items() if value}
+        return {**kept, "scores": dict(self.scores)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """How a metric differs from an earlier run, over the cases that both have."""
+
+    n: int
+    difference: float
+    low: float
+    high: float
+    better: Sequence[str]
+    worse: Sequence[str]
+
+
+@dataclass(kw_only=True)
+class Evaluation:
+    """The results of every set, in their order, and what they were made with."""
+
+    about: Mapping[str, object]
+    sets: dict[str, list[Result]] = field(default_factory=dict)
+    complete: bool = False
+
+    def failed(self, name: str) -> int:
+        """Return how many cases of a set could not be run to their end."""
+        return sum(bool(result.outcome.error) for result in self.sets[name])
+
+    def figures(self, name: str) -> Iterator[tuple[str, Mapping[str, Estimate]]]:
+        """Yield each metric of a set with its estimates, over all and in each group."""
+        results = self.sets[name]
+        groups = dict.fromkeys(group for result in results for group in result.groups)
+        for metric in METRICS:
+            scores = {
+                group: [
+                    result.scores[metric]
+                    for result in results
+                    if group in result.groups and metric in result.scores
+                ]
+                for group in groups
+            }
+            found = {group: estimate(some) for group, some in scores.items() if some}
+            if found:
+                yield metric, found
+
+    def value(self, metric: str) -> float | None:
+        """Return the lowest value of `metric`, or of `set.metric`; nothing where it is not."""
+        values = [
+            figures[ALL].value
+            for name in self.sets
+            for each, figures in self.figures(name)
+            if metric in {each, f"{name}.{each}"}
+        ]
+        return min(values, default=None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON, the form of `read_earlier`."""
+        return {
+            "format": FORMAT,
+            **self.about,
+            "complete": self.complete,
+            "sets": {
+                name: {
+                    "cases_failed": self.failed(name),
+                    "figures": [
+                        {"metric": metric, "group": group, **_rounded(figure)}
+                        for metric, figures in self.figures(name)
+                        for group, figure in figures.items()
+                    ],
+                    "cases": [result.as_json() for result in results],
+                }
+                for name, results in self.sets.items()
+            },
+        }
+
+    def changes(self, name: str, earlier: "Earlier") -> Iterator[tuple[str, Change]]:
+        """Yield what became of each metric since an earlier run, case by case."""
+        before = earlier.get(name, {})
+        for metric in METRICS:
+            pairs = {
+                result.case.id: (old, result.scores[metric])
+                for result in self.sets[name]
+                if metric in result.scores
+                and (old := before.get(result.case.id, {}).get(metric)) is not None
+            }
+            if not pairs:
+                continue
+            differences = [new - old for old, new in pairs.values()]
+            low, high = bootstrap(differences)
+            yield (
+                metric,
+                Change(
+                    n=len(pairs),
+                    difference=sum(differences) / len(pairs),
+                    low=low,
+                    high=high,
+                    better=[each for each, (old, new) in pairs.items() if new > old],
+                    worse=[each for each, (old, new) in pairs.items() if new < old],
+                ),
+            )
+
+
+# Of each set of an earlier run, by its name: the scores of each case, by its id.
+Earlier = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+def read_earlier(path: Path) -> Earlier:
+    """Return the scores of an evaluation that was written as JSON.
+
+    Raises:
+        InputError: The file cannot be read, or is something else.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise _unlike(path)
+        return {
+            name: {
+                case["id"]: {key: float(value) for key, value in case["scores"].items()}
+                for case in found["cases"]
+            }
+            for name, found in data["sets"].items()
+        }
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}."
+        raise InputError(message) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _unlike(path) from None
+
+
+def _unlike(path: Path) -> InputError:
+    return InputError(f"{path} is no evaluation, as `chatbot eval --json` writes it.")
+
+
+def _rounded(figure: Estimate) -> dict[str, float]:
+    found = {"value": figure.value, "low": figure.low, "high": figure.high}
+    return {"n": figure.n, **{name: round(value, 4) for name, value in found.items()}}
