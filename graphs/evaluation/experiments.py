@@ -25,7 +25,7 @@ def connect() -> "Experiments | None":
     """Return where the experiments go, or nothing where tracing is off or has no key."""
     if not tracing_is_enabled() or not get_env_var("API_KEY"):
         return None
-    return Experiments(Client(timeout_ms=TIMEOUTS_MS))
+    return Experiments(Client(timeout_ms=TIMEOUTS_MS, tracing_sampling_rate=1.0))
 
 
 class Experiments:

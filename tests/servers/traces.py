@@ -56,6 +56,7 @@ class TraceSink:
         self._runs: dict[str, Run] = {}
         self._changed = threading.Condition()
         self.raw = b""
+        self.feedback: list[dict[str, Any]] = []
 
     @property
     def url(self) -> str:
@@ -81,6 +82,8 @@ class TraceSink:
                 if event in {"post", "patch"}:
                     run = self._runs.setdefault(run_id, Run(run_id))
                     run.data |= {key[0]: data} if key else data
+                elif event == "feedback":
+                    self.feedback.append(data)
             self._changed.notify_all()
 
     def _ended(self) -> list[Run]:
