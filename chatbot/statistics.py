@@ -1,7 +1,8 @@
 """Counts what really happened: turns, intents, errors, degradations, latencies."""
 
 from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median, quantiles
 from typing import Any
 
@@ -11,10 +12,15 @@ from chatbot.domain import Turn
 from chatbot.errors import ChatbotError
 
 BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+NEWEST = 1_000  # turns of which the times are told; all of them are in the histograms
 
 
 class Statistics:
-    """The counts of one process since it started. A turn is counted when it ends."""
+    """The counts of one process since it started. A turn is counted when it ends.
+
+    One that takes the place of another is a turn like any other, and counted as a replacement
+    too. Nothing is counted when a kept turn is given, sent or written again.
+    """
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -22,6 +28,11 @@ class Statistics:
             "chatbot_turns",
             "Turns that ended, by what became of them.",
             ["status", "intent"],
+            registry=self._registry,
+        )
+        self._replacements = Counter(
+            "chatbot_replacements",
+            "Turns that take the place of another: asked again, or edited.",
             registry=self._registry,
         )
         self._errors = Counter(
@@ -54,11 +65,15 @@ class Statistics:
             buckets=BUCKETS,
             registry=self._registry,
         )
+        self._first_token_ms: deque[float] = deque(maxlen=NEWEST)
+        self._total_ms: deque[float] = deque(maxlen=NEWEST)
 
     def count(self, turn: Turn) -> None:
         """Count a turn that ended."""
         record = turn.record
         self._turns.labels(turn.status, turn.intent or "none").inc()
+        if record.get("replaces"):
+            self._replacements.inc()
         if error := record.get("error"):
             self._errors.labels(error["code"]).inc()
         for part in {entry["part"] for entry in record.get("degraded", [])}:
@@ -68,7 +83,10 @@ class Statistics:
                 self._tokens.labels(direction).inc(used)
         if (first := record.get("first_token_ms")) is not None:
             self._first_token.observe(first / 1000)
-        self._duration.observe(record.get("total_ms", 0) / 1000)
+            self._first_token_ms.append(first)
+        if (total := record.get("total_ms")) is not None:
+            self._duration.observe(total / 1000)
+            self._total_ms.append(total)
 
     def count_refused(self, error: ChatbotError) -> None:
         """Count a question that did not become a turn."""
@@ -79,26 +97,27 @@ class Statistics:
         return generate_latest(self._registry)
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the counts as plain JSON; the mean times are in milliseconds."""
+        """Return the counts as plain JSON; times are those of the newest turns."""
         turns = self._by_label(self._turns, "status")
         return {
             "turns": sum(turns.values()),
             "statuses": turns,
             "intents": self._by_label(self._turns, "intent"),
+            "replacements": sum(self._by_label(self._replacements).values()),
             "errors": self._by_label(self._errors, "code"),
             "degraded": self._by_label(self._degraded, "part"),
             "tokens": self._by_label(self._tokens, "direction"),
-            "first_token_ms": {"mean": _mean_ms(self._first_token)},
-            "total_ms": {"mean": _mean_ms(self._duration)},
+            "first_token_ms": _spread(self._first_token_ms),
+            "total_ms": _spread(self._total_ms),
         }
 
     @staticmethod
-    def _by_label(counter: Counter, label: str) -> dict[str, int]:
+    def _by_label(counter: Counter, label: str = "") -> dict[str, int]:
         tally: Tally[str] = Tally()
         for metric in counter.collect():
             for sample in metric.samples:
                 if sample.name.endswith("_total"):
-                    tally[sample.labels[label]] += int(sample.value)
+                    tally[sample.labels.get(label, "")] += int(sample.value)
         return dict(tally)
 
 
@@ -110,6 +129,7 @@ def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
         "turns": len(turns),
         "statuses": dict(Tally(turn.status for turn in turns)),
         "intents": dict(Tally(turn.intent or "none" for turn in turns)),
+        "replacements": sum(1 for record in records if record.get("replaces")),
         "errors": dict(Tally(r["error"]["code"] for r in records if r.get("error"))),
         "degraded": dict(
             Tally(p for r in records for p in {e["part"] for e in r.get("degraded", [])})
@@ -125,21 +145,10 @@ def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
     }
 
 
-def _spread(times: Sequence[float]) -> dict[str, float | None]:
+def _spread(times: Collection[float]) -> dict[str, float | None]:
     if not times:
-        return {"mean": None, "median": None, "p95": None}
-    high = quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+        return {"mean": None, "p50": None, "p95": None}
     mean = sum(times) / len(times)
-    return {"mean": round(mean, 1), "median": round(median(times), 1), "p95": round(high, 1)}
-
-
-def _mean_ms(histogram: Histogram) -> float | None:
-    values = {
-        sample.name.rpartition("_")[2]: sample.value
-        for metric in histogram.collect()
-        for sample in metric.samples
-        if sample.name.endswith(("_sum", "_count"))
-    }
-    if not values.get("count"):
-        return None
-    return round(values["sum"] / values["count"] * 1000, 1)
+    # No percentile is beyond what was measured.
+    every = quantiles(times, n=20, method="inclusive") if len(times) > 1 else [*times] * 20
+    return {"mean": round(mean, 1), "p50": round(median(times), 1), "p95": round(every[-1], 1)}
