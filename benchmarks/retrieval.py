@@ -30,13 +30,17 @@ Ranking = Callable[[str], Sequence[Passage]]
 async def main() -> None:
     """Print the figures for each kind of question."""
     ranks: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    async with knowledge_bases() as opened:
+    async with knowledge_bases() as opened, knowledge_bases(generous=True) as generous:
         for corpus, knowledge_base in opened.items():
             plain = _plain_rankings(CORPORA[corpus])
             available = await knowledge_base.assistants()
             for case, query in await _queries(corpus, knowledge_base):
                 found = await knowledge_base.search(query, assistants=available, limit=LIMIT)
-                answers = {"embedded": found.passages}
+                more = await generous[corpus].search(query, assistants=available, limit=LIMIT)
+                answers = {
+                    "with a model": more.passages or more.uncertain,
+                    "without": found.passages,
+                }
                 answers |= {name: rank(query) for name, rank in plain.items()}
                 for name, passages in answers.items():
                     for group in _groups(case):

@@ -237,9 +237,11 @@ class Findings:
 
     `failures` maps the name of an assistant that could not be asked to a sentence for people.
     `nearest` names the documents that come closest where no passage is about the question, as
-    far as that is known.
+    far as that is known. `uncertain` are passages that match too little to count as found,
+    where none matches better: they may answer in other words, as a model can judge.
     """
 
     passages: Sequence[Passage] = ()
+    uncertain: Sequence[Passage] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     nearest: Sequence[str] = ()

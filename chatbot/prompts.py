@@ -21,6 +21,8 @@ HOLES: Mapping[str, frozenset[str]] = {
     "nothing_found": frozenset(),
     "notice_forbidden.en": frozenset(),
     "notice_forbidden.zh": frozenset(),
+    "notice_incomplete.en": frozenset({"parts"}),
+    "notice_incomplete.zh": frozenset({"parts"}),
     "notice_unavailable.en": frozenset(),
     "notice_unavailable.zh": frozenset(),
     "rewrite_question": frozenset(),

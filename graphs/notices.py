@@ -9,14 +9,19 @@ from graphs.turn import LiveTurn
 
 
 def say_notice(turn: LiveTurn, pipeline: MessagePipeline, outcome: Outcome) -> AIMessage:
-    """Say, in the language of the question, that the knowledge base could not be asked."""
+    """Say, in the language of the question, that not all of the knowledge was searched."""
     wanted = pipeline.language.casefold()
     chinese = (
         is_chinese(turn.question)
         if not wanted
         else wanted.startswith(("zh", "chinese")) or "中文" in wanted
     )
-    turn.say(pipeline.prompts.render(f"notice_{outcome}.{'zh' if chinese else 'en'}"))
+    ending = "zh" if chinese else "en"
+    if parts := turn.record.get("not_searched"):
+        names = ("、" if chinese else ", ").join(" ".join(part.split()) for part in parts)
+        turn.say(pipeline.prompts.render(f"notice_incomplete.{ending}", parts=names))
+    else:
+        turn.say(pipeline.prompts.render(f"notice_{outcome}.{ending}"))
     turn.note(citations=[], finish_reason="stop")
     return turn.answer_message()
 

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError
@@ -12,32 +11,26 @@ from chatbot.knowledge.ranking import rank
 from chatbot.messages import Outcome
 from chatbot.ports import Limits
 from chatbot.queries import differ_much
+from graphs.tracing import Searcher, traced_search
 from graphs.turn import LiveTurn
 
 ASKED_AT_ONCE = 5
 NEAREST = 3  # documents that are named where nothing was found
 
 
-class Searcher(Protocol):
-    """The part of a knowledge base that is needed here."""
-
-    async def search(
-        self, query: str, *, assistants: Sequence[Assistant], limit: int
-    ) -> Findings:
-        """See `KnowledgeBase.search`."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
     """What was found, who was asked, and whether the search itself worked.
 
-    `nearest` names the documents that come closest where nothing was found.
+    `nearest` names the documents that come closest where nothing was found, `uncertain` are
+    passages that may be about the question, `failed` names what could not be searched.
     """
 
     passages: Sequence[Passage] = ()
+    uncertain: Sequence[Passage] = ()
     nearest: Sequence[str] = ()
     asked: Sequence[Assistant] = ()
+    failed: Sequence[str] = ()
     outcome: Outcome = "empty"
 
 
@@ -62,16 +55,29 @@ async def search(
     first = chosen or rank(query, available, ASKED_AT_ONCE)
     result = await _ask(turn, knowledge, limits, query, first)
     others = [assistant for assistant in available if assistant not in first]
-    if result.passages or not others:
-        return result
-    second = await _ask(turn, knowledge, limits, query, rank(query, others, ASKED_AT_ONCE))
-    if second.outcome not in {"found", "empty"}:
-        return result
-    # Nobody can tell that there is nothing while a part was not asked.
-    outcome = second.outcome if second.passages else result.outcome
-    asked = [*first, *second.asked]
-    nearest = _first([*result.nearest, *second.nearest])
-    return SearchResult(passages=second.passages, nearest=nearest, asked=asked, outcome=outcome)
+    if others and not result.passages:
+        more = await _ask(turn, knowledge, limits, query, rank(query, others, ASKED_AT_ONCE))
+        result = _together(result, more, limits.passages)
+    if passages := result.passages or result.uncertain:
+        return replace(result, passages=passages, outcome="found")
+    if result.outcome == "empty" and result.failed:
+        # Nobody can tell that there is nothing while a part was not searched.
+        turn.note(not_searched=list(result.failed))
+        return replace(result, outcome="unavailable")
+    return result
+
+
+def _together(first: SearchResult, second: SearchResult, limit: int) -> SearchResult:
+    """Return the result of two searches of which the first found nothing."""
+    outcomes = {first.outcome, second.outcome}
+    return SearchResult(
+        passages=second.passages,
+        uncertain=fuse((first.uncertain, second.uncertain), limit),
+        nearest=_first([*first.nearest, *second.nearest]),
+        asked=[*first.asked, *second.asked],
+        failed=list(dict.fromkeys([*first.failed, *second.failed])),
+        outcome="empty" if "empty" in outcomes else first.outcome,
+    )
 
 
 async def _ask(
@@ -90,16 +96,25 @@ async def _ask(
     except TimeoutError:
         reason = f"The knowledge base did not answer within {limits.knowledge_seconds:g} s."
         turn.degrade("knowledge", reason)
-        return SearchResult(asked=assistants, outcome="unavailable")
+        return _failure(assistants, "unavailable")
     except KnowledgeBaseError as error:
         turn.degrade("knowledge", error.message)
-        return SearchResult(asked=assistants, outcome=outcome_of(error))
+        return _failure(assistants, outcome_of(error))
     for name, reason in found.failures.items():
         turn.degrade("knowledge", f"{name}: {reason}")
-    outcome: Outcome = "found" if found.passages else "empty"
     return SearchResult(
-        passages=found.passages, nearest=found.nearest, asked=assistants, outcome=outcome
+        passages=found.passages,
+        uncertain=found.uncertain,
+        nearest=found.nearest,
+        asked=assistants,
+        failed=list(found.failures),
+        outcome="found" if found.passages else "empty",
     )
+
+
+def _failure(assistants: Sequence[Assistant], outcome: Outcome) -> SearchResult:
+    names = [assistant.name for assistant in assistants]
+    return SearchResult(asked=assistants, failed=names, outcome=outcome)
 
 
 async def _search_all(
@@ -110,13 +125,17 @@ async def _search_all(
 ) -> Findings:
     """Return what all the queries find, best first by their ranks in each."""
     found = await asyncio.gather(
-        *(knowledge.search(query, assistants=assistants, limit=limit) for query in queries)
+        *(
+            traced_search(knowledge, query, assistants=assistants, limit=limit)
+            for query in queries
+        )
     )
     if len(found) == 1:
         return found[0]
     failures = {name: reason for each in found for name, reason in each.failures.items()}
     return Findings(
         passages=fuse((each.passages for each in found), limit),
+        uncertain=fuse((each.uncertain for each in found), limit),
         failures=failures,
         nearest=_first(name for each in found for name in each.nearest),
     )

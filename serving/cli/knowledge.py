@@ -46,11 +46,13 @@ def search(
         return
     if not found.passages:
         complain("Nothing in the knowledge base is about that.")
-        if found.nearest:
+        if found.uncertain:
+            complain("A language model would be shown what comes closest:")
+        elif found.nearest:
             names = ", ".join(in_one_line(name) for name in found.nearest)
             complain(f"The documents that come closest: {names}.")
     console = open_console()
-    for passage in found.passages:
+    for passage in found.passages or found.uncertain:
         parts = (passage.assistant, passage.document, passage.location)
         where = " · ".join(in_one_line(part) for part in parts if part)
         console.print(f"{passage.score:.2f}  {where}", style="bold")

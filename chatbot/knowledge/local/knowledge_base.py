@@ -5,10 +5,11 @@ import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 
-from chatbot.domain import Assistant, Findings, SourceFile
+from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.addresses import address_of
 from chatbot.knowledge.fusion import fuse
@@ -34,8 +35,9 @@ class LocalKnowledgeBase:
     Each sub-folder is an assistant, files directly in the folder are one more. The folder is
     looked at again when a search comes, at most once a second, in a thread. `documents_url` is
     where `document` is served: passages get an address below it. `similarity` finds passages
-    by their meaning as well; it is owned. `report` is told, in that thread, of each document
-    that is read.
+    by their meaning as well; it is owned. If `generous`, passages are given as well that share
+    little with the query, for a model that judges them. `report` is told, in that thread, of
+    each document that is read.
     """
 
     def __init__(  # noqa: PLR0913 - all but two have a default
@@ -45,12 +47,14 @@ class LocalKnowledgeBase:
         *,
         documents_url: str = "",
         similarity: Similarity | None = None,
+        generous: bool = False,
         report: Report | None = None,
         first_seconds: float = FIRST_SECONDS,
     ) -> None:
         self._folder = folder
         self._documents_url = documents_url
         self._similarity = similarity
+        self._by_words = partial(by_words, generous=generous)
         self._report = report
         self._first_seconds = first_seconds
         self._read = 0  # documents, since it was opened
@@ -82,12 +86,18 @@ class LocalKnowledgeBase:
         found = await self._find(snapshot, query, chosen, limit)
         if self._similarity is not None and self._similarity.problem:
             failures[EMBEDDINGS] = self._similarity.problem
-        passages = found.passages
-        if self._documents_url:
-            passages = tuple(
-                replace(each, url=address_of(each, self._documents_url)) for each in passages
-            )
-        return replace(found, passages=passages, failures=failures)
+        return replace(
+            found,
+            passages=self._addressed(found.passages),
+            uncertain=self._addressed(found.uncertain),
+            failures=failures,
+        )
+
+    def _addressed(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+        url = self._documents_url
+        return (
+            [replace(each, url=address_of(each, url)) for each in passages] if url else passages
+        )
 
     async def _find(
         self, snapshot: Snapshot, query: str, chosen: Collection[str], limit: int
@@ -95,19 +105,23 @@ class LocalKnowledgeBase:
         """Return what the words find, and what the embeddings find, as one ranking."""
         similarity = self._similarity
         if similarity is None or not query.strip() or not chosen:
-            return await asyncio.to_thread(by_words, snapshot, query, chosen, limit)
+            return await asyncio.to_thread(self._by_words, snapshot, query, chosen, limit)
         words, similarities = await asyncio.gather(
-            asyncio.to_thread(by_words, snapshot, query, chosen, FUSED),
+            asyncio.to_thread(self._by_words, snapshot, query, chosen, FUSED),
             similarity.of(snapshot.index, query),
         )
         if similarities is None:
-            return replace(words, passages=words.passages[:limit])
+            return replace(
+                words, passages=words.passages[:limit], uncertain=words.uncertain[:limit]
+            )
         meaning = await asyncio.to_thread(
             by_meaning, snapshot, similarities, chosen, FUSED, similarity.threshold
         )
-        passages = fuse((words.passages, meaning.passages), limit)
-        nearest = () if passages else meaning.nearest or words.nearest
-        return Findings(passages=passages, nearest=nearest)
+        if words.passages or meaning.passages:
+            rankings = (words.passages or words.uncertain, meaning.passages)
+            return Findings(passages=fuse(rankings, limit))
+        nearest = meaning.nearest or words.nearest
+        return Findings(uncertain=words.uncertain[:limit], nearest=nearest)
 
     async def document(
         self, document_id: str, *, assistants: Sequence[Assistant]

@@ -1,25 +1,30 @@
 """Finds the passages that are about a question: by BM25, then by how they match it."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chatbot.domain import Findings
+from chatbot.domain import Findings, Passage
+from chatbot.knowledge.local.index import Index
 from chatbot.knowledge.local.matrix import Scores
 from chatbot.knowledge.local.refresh import Snapshot
 from chatbot.relevance import Features, features
-from chatbot.terms import Term, terms
-from chatbot.text import language
+from chatbot.terms import MOST_CHARACTERS, Term, terms
+from chatbot.text import is_character, language
 
 CANDIDATES = 30  # how many of the best by BM25 are looked at
 THRESHOLD = 0.14  # a passage of less relevance is not about the question
 NEAREST = 3  # documents that are named where nothing was found
 
+_WEAK = 0.05  # the evidence from which a passage may be about the question in other words
 _PART = 0.5  # how much a part of a word counts for BM25
 _RANK = 5.0  # what being first by BM25 adds to a passage's order
 _NEAR = 0.2  # the evidence from which a document is near
+_CHARACTERS = 8.0  # the same by the characters of a Chinese question
 _LANGUAGE = 2.0  # what being in the question's language adds
 
 
@@ -33,21 +38,34 @@ class Candidate:
 
 
 def by_words(
-    snapshot: Snapshot, query: str, assistants: Collection[str], limit: int
+    snapshot: Snapshot,
+    query: str,
+    assistants: Collection[str],
+    limit: int,
+    *,
+    generous: bool = False,
 ) -> Findings:
     """Return at most `limit` passages of the assistants with these ids, the best first.
 
-    Where there is none, the documents are named that share the most telling words.
+    Where there is none, the documents are named that share the most telling words. If
+    `generous`, passages of less relevance come with those that are about the question, or
+    as uncertain ones.
     """
     every = sorted(
         candidates(snapshot, query, assistants), key=lambda each: (-each.order, each.number)
     )
     found = [each for each in every if each.features.relevance >= THRESHOLD]
-    passages = tuple(
-        snapshot.passage(each.number, each.features.relevance) for each in found[:limit]
-    )
+    weak = [each for each in every if each.features.evidence >= _WEAK] if generous else []
     near = [each.number for each in every if each.features.evidence >= _NEAR]
-    return Findings(passages=passages, nearest=() if passages else titles(snapshot, near))
+
+    def passages(chosen: Sequence[Candidate]) -> tuple[Passage, ...]:
+        return tuple(
+            snapshot.passage(each.number, each.features.relevance) for each in chosen[:limit]
+        )
+
+    if found:
+        return Findings(passages=passages(weak or found))
+    return Findings(uncertain=passages(weak), nearest=titles(snapshot, near))
 
 
 def titles(snapshot: Snapshot, passages: Iterable[int]) -> tuple[str, ...]:
@@ -90,17 +108,36 @@ def candidates(
     weighed = _weighed(question)
     numbers = index.vocabulary.find(weighed)
     ranks = index.rank({number: weighed[word] for word, number in numbers.items()})
-    ranks[~snapshot.belongs_to(assistants)] = 0
+    ranks = _RANK * _scaled(ranks, snapshot.belongs_to(assistants))
+    if chinese:
+        characters = index.rank(_counted(query, index))
+        ranks += _CHARACTERS * _scaled(characters, snapshot.belongs_to(assistants))
     count = min(CANDIDATES, index.size)
     best = np.argpartition(-ranks, count - 1)[:count] if count else ()
-    highest = max((float(ranks[each]) for each in best), default=0.0)
     wanted = {number: word for word, number in numbers.items()}
     for number in (int(each) for each in best if ranks[each] > 0):
         match = features(question, index.analysis(number, wanted))
-        order = match.logit + _RANK * float(ranks[number]) / highest
+        order = match.logit + float(ranks[number])
         if index.chinese[number] == chinese:
             order += _LANGUAGE
         yield Candidate(number, order, match)
+
+
+def _scaled(ranks: Scores, allowed: NDArray[np.bool_]) -> Scores:
+    """Return the ranks of what is allowed as shares of the highest."""
+    ranks = np.where(allowed, ranks, np.float32(0))
+    highest = float(ranks.max(initial=0))
+    return ranks / np.float32(highest) if highest else ranks
+
+
+def _counted(query: str, index: Index) -> dict[int, float]:
+    """Return how often each character of a Chinese question stands in it, by its number.
+
+    Other words for the same thing often share characters.
+    """
+    counted = Counter(filter(is_character, query[:MOST_CHARACTERS]))
+    found = index.vocabulary.find(counted)
+    return {number: float(counted[character]) for character, number in found.items()}
 
 
 def _weighed(question: Sequence[Term]) -> dict[str, float]:

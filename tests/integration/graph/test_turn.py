@@ -187,6 +187,42 @@ async def test_nothing_is_not_claimed_while_a_part_could_not_be_asked(bench: Ben
     assert "cannot be reached" in answer.text
 
 
+BOTH = '{"assistants": ["handbook", "瓦尔登湖"]}'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failing"),
+    [
+        pytest.param(BOTH, "handbook", id="one of those that are meant"),
+        pytest.param('{"assistants": ["handbook"]}', "瓦尔登湖", id="one of the others"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        pytest.param("vacation", "could not look everywhere: {}", id="in English"),
+        pytest.param("假期有几天", "没能查询全部资料：{}", id="in Chinese"),
+    ],
+)
+async def test_where_a_part_fails_and_the_rest_has_nothing_the_answer_says_so(
+    bench: Bench, arguments: str, failing: str, question: str, told: str
+) -> None:
+    bench.knowledge.failing[failing] = KnowledgeBaseError("unavailable", "down")
+    bench.script(Said(call=Call("knowledge_base", arguments)))
+    answer = await bench.bot.ask(question)
+    assert told.format(failing) in answer.text
+    assert "down" in answer.metadata["degraded"][0]["reason"]
+    assert bench.used_up()
+
+
+async def test_a_part_that_fails_does_not_hide_what_another_one_has(bench: Bench) -> None:
+    bench.knowledge.failing["瓦尔登湖"] = KnowledgeBaseError("unavailable", "down")
+    bench.script(Said(call=Call("knowledge_base", BOTH)), Said(["15 days [1]"]))
+    answer = await bench.bot.ask("benefits")
+    assert answer.text == "15 days [1]"
+    assert answer.metadata["degraded"] == [{"part": "knowledge", "reason": "瓦尔登湖: down"}]
+
+
 async def test_a_question_may_mention_an_assistant(bench: Bench) -> None:
     bench.script(Said(call=Call("knowledge_base")), Said(["x [1]"]))
     answer = await bench.bot.ask("what does the handbook say about benefits ?")

@@ -117,6 +117,49 @@ async def test_where_nothing_is_found_the_nearest_documents_are_named(
     assert len(found.nearest) <= 3
 
 
+@pytest.mark.parametrize(
+    ("query", "line", "certain"),
+    [
+        pytest.param("晚上打车的钱谁出", "出租车费由公司报销。", False, id="Chinese"),
+        pytest.param(
+            "Who pays a late cab home?", "Taxis home are refunded.", False, id="English"
+        ),
+        pytest.param("出租车费报销", "出租车费由公司报销。", True, id="the same words"),
+    ],
+)
+async def test_other_words_find_passages_for_a_model_that_judges(
+    folder: Path, tmp_path: Path, query: str, line: str, certain: bool
+) -> None:
+    write(folder, cars__note_md=f"# Notes\n\n{line}", pump__valve_md="# 阀门\n\n阀门要上油。")
+    opened = [LocalKnowledgeBase(folder, tmp_path, generous=each) for each in (True, False)]
+    try:
+        available = await opened[0].assistants()
+        found, strict = [
+            await each.search(query, assistants=available, limit=5) for each in opened
+        ]
+    finally:
+        for each in opened:
+            await each.aclose()
+
+    assert (found.passages or found.uncertain)[0].text == line
+    assert bool(found.passages) is bool(strict.passages) is certain
+    assert strict.uncertain == ()
+
+
+@pytest.mark.parametrize("query", ["", "？？？", "qwertz asdf"])
+async def test_what_shares_no_telling_word_is_not_even_uncertain(
+    tmp_path: Path, query: str
+) -> None:
+    generous = LocalKnowledgeBase(SAMPLE, tmp_path, generous=True)
+    try:
+        found = await generous.search(query, assistants=await generous.assistants(), limit=5)
+    finally:
+        await generous.aclose()
+
+    assert not found.passages
+    assert not found.uncertain
+
+
 async def test_passages_in_the_language_of_the_question_come_first(
     sample: LocalKnowledgeBase,
 ) -> None:
