@@ -32,6 +32,7 @@ from chatbot.tools.clock import current_time_tool
 from chatbot.tools.mcp import read_mcp_servers
 from chatbot.tools.tool_servers import ToolServers
 from chatbot.tools.toolbox import Toolbox
+from chatbot.traces.opening import open_traces
 
 DOCUMENTS = "/api/documents"  # and the files behind citations
 
@@ -59,16 +60,19 @@ async def open_ports(
     async with AsyncExitStack() as stack:
         folder = settings.prompts_dir and settings.path(settings.prompts_dir)
         prompts = await asyncio.to_thread(Prompts.load, folder)
-        knowledge = await _knowledge(settings, stack)
         choice = await asyncio.to_thread(select_model, settings)
+        knowledge = await _knowledge(settings, stack, judged=choice is not None)
         model = await _model(settings, stack, knowledge.passages, choice)
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
+        secrets = [] if choice is None else list(choice.secrets)
         toolbox, servers = Toolbox(), None
         if choice is not None and any(endpoint.tools for endpoint in choice.endpoints):
             toolbox = Toolbox(tools=tools).adding(*_tools(settings))
             servers = await _tool_servers(settings, stack, toolbox)
+            secrets += () if servers is None else servers.secrets
         background = Background()
+        traces = await stack.enter_async_context(open_traces(settings, secrets, background))
         stack.push_async_callback(background.close)
         yield Ports(
             background=background,
@@ -84,6 +88,7 @@ async def open_ports(
             images=history,
             image_policy=_image_policy(settings),
             sees_images=_sees_images(model),
+            traces=traces,
             limits=_limits(settings),
             default_session_id=settings.default_session_id,
             default_intent=settings.route_default,
@@ -160,7 +165,8 @@ async def _history(
     return history, leases
 
 
-async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
+async def _knowledge(settings: Settings, stack: AsyncExitStack, *, judged: bool) -> _Knowledge:
+    """Open the knowledge base. A language model judges what is found, if it is `judged`."""
     key, address = settings.ragflow_api_key, settings.ragflow_base_url
     if (key is None) != (address is None):
         missing = "RAGFLOW_API_KEY" if key is None else "RAGFLOW_BASE_URL"
@@ -196,6 +202,7 @@ async def _knowledge(settings: Settings, stack: AsyncExitStack) -> _Knowledge:
         settings.data_dir,
         documents_url=DOCUMENTS,
         similarity=similarity_of(settings),
+        generous=judged,
     )
     stack.push_async_callback(embedded.aclose)
     # The first question does not wait for the index, as far as it can be ready before.

@@ -105,8 +105,8 @@ class Redaction:
         return line
 
 
-def redaction(settings: Settings) -> Redaction:
-    """Return what removes the secrets of the settings and of the process environment."""
+def redaction(settings: Settings, others: Iterable[str] = ()) -> Redaction:
+    """Return what removes the secrets of the settings, of the environment, and the others."""
     secrets = {
         value for name, value in os.environ.items() if value and _SECRET_VARIABLE.search(name)
     }
@@ -114,7 +114,7 @@ def redaction(settings: Settings) -> Redaction:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             secrets |= _parts(value.get_secret_value())
-    return Redaction(secrets)
+    return Redaction(secrets.union(others))
 
 
 def one_line(text: str) -> str:

@@ -19,6 +19,7 @@ from chatbot.domain import (
     Turn,
 )
 from chatbot.domain import permitted as those_permitted
+from chatbot.errors import InputError
 from chatbot.events import Event, error_data
 from chatbot.images.image import Image, is_name
 from chatbot.images.policy import ImagePolicy
@@ -30,8 +31,9 @@ from graphs.images import addresses_of, message_of
 from graphs.intake import PERMITTED, chosen_before
 from graphs.keeping import SAVE_SECONDS, as_known, keep
 from graphs.listening import LISTENER, Listener
-from graphs.sessions import Sessions, user_of
+from graphs.sessions import Sessions, session_of, user_of
 from graphs.state import ChatInput, Context
+from graphs.tracing import thread_of
 
 
 class Options(TypedDict, total=False):
@@ -242,11 +244,20 @@ class Chatbot(Sessions):
             return None
         return await self._ports.images.find_image(user_of(user_id), name)
 
+    def _thread(self, choices: Choices) -> dict[str, Any]:
+        """Return what the runs of a trace tell of its session, if that has the right form."""
+        named = choices.get("session_id") or self._ports.default_session_id
+        try:
+            return dict(thread_of(session_of(named, choices.get("user_id"))))
+        except InputError:
+            return {}  # refused by the first node
+
     async def _events(
         self, question: str, turn_id: str | None, choices: Choices
     ) -> AsyncGenerator[Event, None]:
         listener = Listener()
         config: RunnableConfig = {
+            "metadata": self._thread(choices),
             "run_id": uuid.UUID(turn_id) if turn_id else uuid.uuid4(),
             "configurable": {LISTENER: listener, PERMITTED: choices.get("permitted")},
         }

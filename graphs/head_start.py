@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessageChunk
 
 from chatbot.tasks import abandon, end
 from graphs.prompt import Prompt
-
-SPECULATIVE = {"speculative": True}  # in the trace: begun before it was known to be wanted
+from graphs.tracing import SPECULATIVE
 
 
 class HeadStart:

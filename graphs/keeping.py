@@ -13,6 +13,7 @@ from chatbot.events import error_data
 from chatbot.ports import ChatHistory, Ports
 from chatbot.statistics import Statistics
 from graphs.state import ChatState, ChatUpdate, Context
+from graphs.tracing import describe_turn
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -126,6 +127,7 @@ def as_known(error: Exception) -> ChatbotError:
 def log_turn(turn: LiveTurn, status: TurnStatus, statistics: Statistics) -> None:
     """Count the turn and tell its way in one line, without anybody's words."""
     statistics.count(turn.kept_as(status))
+    describe_turn(turn.kept_as(status))
     record = turn.record
     facts: dict[str, Any] = {
         "turn_id": turn.id,

@@ -25,7 +25,7 @@ from graphs.intake import (
 from graphs.leasing import Lease
 from graphs.state import ChatState, ChatUpdate, Context
 from graphs.summing import since_summary
-from graphs.tracing import describe_trace
+from graphs.tracing import describe_trace, thread_of
 from graphs.turn import Emit, LiveTurn
 
 # Set by whoever runs the graph from a checkpoint: what came after it no longer counts.
@@ -53,7 +53,7 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports, *, emit: Em
         turn.note(replaces=replaces)
     if choices.response_schema is not None:
         StructuredOutput(choices.response_schema, ports.prompts)  # refused here if it is none
-    trace_id = describe_trace(session_id=session.session_id, user_id=session.user_id)
+    trace_id = describe_trace(**thread_of(session))
     turn.note(
         trace_id=trace_id or None,
         thread_id=execution and execution.thread_id,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from chatbot.domain import Assistant, Findings
 from chatbot.ports import KnowledgeBase
 from chatbot.tasks import abandon
+from graphs.tracing import SPECULATIVE, traced_search
 
 
 class Prefetch:
@@ -28,7 +29,9 @@ class Prefetch:
         self._limit = limit
         self._searches = {
             assistant.id: asyncio.create_task(
-                knowledge.search(question, assistants=[assistant], limit=limit),
+                traced_search(
+                    knowledge, question, assistants=[assistant], limit=limit, **SPECULATIVE
+                ),
                 name=f"prefetch {assistant.name}",
             )
             for assistant in assistants

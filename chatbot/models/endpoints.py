@@ -119,6 +119,12 @@ class ModelChoice:
         """What people call the model."""
         return ", ".join(dict.fromkeys(endpoint.model for endpoint in self.endpoints))
 
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The keys of all endpoints."""
+        keys = (endpoint.api_key for endpoint in self.endpoints)
+        return [key.get_secret_value() for key in keys if key is not None]
+
 
 def _host(address: str) -> str:
     return urlsplit(address).netloc.rpartition("@")[2]

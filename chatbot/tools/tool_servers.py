@@ -95,6 +95,17 @@ class ToolServers:
         """Why the tools of a server cannot be offered, by the name of the server."""
         return {each.name: each.problem for each in self._servers if each.tools is None}
 
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What the headers and variables of the servers hold, which may sign in."""
+        values = [
+            value
+            for each in self._servers
+            for name in ("headers", "env")
+            for value in each.connection.get(name, {}).values()
+        ]
+        return [*values, *(value.split()[-1] for value in values if value.strip())]
+
     def wake(self) -> None:
         """Begin to ask the servers that are away and have rested."""
         now = asyncio.get_running_loop().time()

@@ -56,7 +56,7 @@ def test_each_turn_is_one_trace(tmp_path: Path) -> None:
         *("load_history", "route", "enhance_query", "retrieve", "answer", "save_turn")
     ]
     assert next(iter(tree["route"])) == "router"
-    assert "answer" in tree["answer"]
+    assert any("answer" in tree[step] for step in ("route", "answer"))  # begun early, or not
     assert list(chat.tree()) == ["load_history", "route", "answer", "save_turn"]
     assert run_of(knowledge, "route").metadata["route_reason"]
     assert json.dumps(knowledge.data["outputs"], ensure_ascii=False).count("24")

@@ -1,0 +1,106 @@
+"""LangSmith's client, such that no trace holds a secret and nobody waits for a dead server."""
+
+import re
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import requests
+from langsmith import Client
+from langsmith.utils import LangSmithConnectionError
+from urllib3.util import Retry
+
+from chatbot.logs import Redaction
+
+CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
+CLOSE_SECONDS = 3.0
+# Ends that somebody meant: they are no errors of the run.
+_MEANT = {"CancelledError": "cancelled", "GeneratorExit": "early", "StoppedError": "stopped"}
+_CLASS = re.compile(r"\w+")
+_WORDS = ("query",)  # facts in the metadata that people's words are in
+
+
+class TraceClient(Client):
+    """Sends traces in the background.
+
+    Whatever leaves has the secrets taken out, in errors and settings of calls as well. A run
+    that was cancelled, or of which no more was wanted, ends without an error; its metadata has
+    `ended`. Where inputs or outputs are hidden, so is what an error says.
+    """
+
+    def __init__(self, redacted: Redaction, **choices: Any) -> None:  # noqa: ANN401 - LangSmith's own
+        self._without_secrets = partial(without_secrets, redacted)
+        self._closed = threading.Event()
+        super().__init__(
+            anonymizer=self._without_secrets,
+            omit_traced_runtime_info=True,  # LangSmith's variables, its address among them
+            timeout_ms=(int(CONNECT_SECONDS * 1000), int(READ_SECONDS * 1000)),
+            # A server may ask for a pause of an hour: nothing here is worth that.
+            retry_config=Retry(
+                total=2,
+                connect=0,
+                read=0,
+                status_forcelist=(408, 425, 429, 500, 502, 503, 504),
+                allowed_methods=None,
+                backoff_factor=0.5,
+                raise_on_status=False,
+                respect_retry_after_header=False,
+            ),
+            **choices,
+        )
+
+    def create_run(self, *args: Any, **run: Any) -> None:  # noqa: ANN401 - LangSmith's signature
+        """See `Client.create_run`."""
+        super().create_run(*args, **self._fit_to_leave(run))
+
+    def update_run(self, *args: Any, **run: Any) -> None:  # noqa: ANN401 - as above
+        """See `Client.update_run`."""
+        super().update_run(*args, **self._fit_to_leave(run))
+
+    def request_with_retries(self, *args: Any, **choices: Any) -> requests.Response:  # noqa: ANN401 - as above
+        """See `Client.request_with_retries`. After the end nothing is sent."""
+        if self._closed.is_set():
+            message = "the process ends"
+            raise LangSmithConnectionError(message)
+        if sending := choices.get("request_kwargs"):
+            limits = {"timeout": (CONNECT_SECONDS, READ_SECONDS)}
+            choices["request_kwargs"] = {**sending, **limits}
+        return super().request_with_retries(*args, **choices)
+
+    def close(self, timeout: float | None = CLOSE_SECONDS) -> None:
+        """Send what is left, as far as the time allows, and drop the rest."""
+        self.flush(timeout=timeout)
+        self._closed.set()
+        super().close(timeout=0)
+
+    def _fit_to_leave(self, run: dict[str, Any]) -> dict[str, Any]:
+        error, extra = run.get("error"), dict(run.get("extra") or {})
+        metadata = dict(extra.get("metadata") or {})
+        if error is not None:
+            kind = found[0] if (found := _CLASS.match(error)) else ""
+            if meant := _MEANT.get(kind):
+                run["error"], metadata["ended"] = None, meant
+            elif self.hides_words:
+                run["error"] = kind
+        if self.hides_words:
+            metadata = {name: metadata[name] for name in metadata if name not in _WORDS}
+        if extra or metadata:
+            run["extra"] = self._without_secrets({**extra, "metadata": metadata})
+        return run
+
+    @property
+    def hides_words(self) -> bool:
+        """Whether people's words are not to leave, as questions or as answers."""
+        return bool(self._hide_inputs or self._hide_outputs)
+
+
+def without_secrets(redacted: Redaction, value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON value with the secrets taken out of its texts."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {key: without_secrets(redacted, each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(redacted, each) for each in value]
+    return value

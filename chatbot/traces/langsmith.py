@@ -1,0 +1,95 @@
+"""What LangSmith is told about turns after they ended, and where it shows them."""
+
+import asyncio
+import itertools
+import logging
+import uuid
+from functools import partial
+
+from langsmith import Client
+from langsmith.utils import LangSmithError, LangSmithNotFoundError, get_tracer_project
+from requests import RequestException
+
+from chatbot.domain import Turn
+from chatbot.tasks import Background
+
+logger = logging.getLogger(__name__)
+
+KEY = "user_score"
+LINK_SECONDS = 3.0
+_SCORES = {"up": 1, "down": 0}
+_NAMESPACE = uuid.UUID("5f0c1d9e-7f0b-4f6e-9d6c-3c1a9d1d7a52")
+
+
+class LangSmithTraces:
+    """Speaks to LangSmith behind the turns. The caller owns `client` and its time limits.
+
+    With `hides_words` people's comments are left out.
+    """
+
+    def __init__(
+        self, client: Client, background: Background, *, hides_words: bool = False
+    ) -> None:
+        self._client = client
+        self._background = background
+        self._hides_words = hides_words
+        self._newest: dict[str, Turn] = {}
+        self._numbers = itertools.count()
+        self._alone = asyncio.Lock()
+        self._project: str | None = None
+
+    def rated(self, turn: Turn) -> None:
+        """See `Traces.rated`."""
+        if turn.record.get("trace_id"):
+            self._newest[turn.id] = turn
+            work = partial(self._send, turn.id)
+            self._background.start(f"feedback {next(self._numbers)}", work)
+
+    async def link(self, turn: Turn) -> str | None:
+        """See `Traces.link`."""
+        if not turn.record.get("trace_id"):
+            return None
+        try:
+            async with asyncio.timeout(LINK_SECONDS):
+                return await asyncio.to_thread(self._address, turn)
+        except (LangSmithError, RequestException, TimeoutError, ValueError) as error:
+            logger.warning("LangSmith does not say where the trace is: %r", error)
+            return None
+
+    async def _send(self, turn_id: str) -> None:
+        """Send the newest rating of a turn, after those that were begun before."""
+        async with self._alone:
+            if (turn := self._newest.pop(turn_id, None)) is None:
+                return
+            try:
+                await asyncio.to_thread(self._tell, turn)
+            except (LangSmithError, RequestException, ValueError) as error:
+                logger.warning("feedback did not reach LangSmith: %r", error)
+
+    def _tell(self, turn: Turn) -> None:
+        """Make the turn's feedback there be as it is here: one id for each turn."""
+        feedback = turn.record.get("feedback") or {}
+        id_ = uuid.uuid5(_NAMESPACE, turn.id)
+        score = _SCORES.get(feedback.get("thumb") or "")
+        comment = None if self._hides_words else feedback.get("comment")
+        try:
+            if score is None:
+                self._client.delete_feedback(id_)
+            else:
+                self._client.update_feedback(id_, score=score, comment=comment)
+        except LangSmithNotFoundError:
+            if score is not None:
+                self._client.create_feedback(
+                    turn.id,
+                    KEY,
+                    score=score,
+                    comment=comment,
+                    feedback_id=id_,
+                    stop_after_attempt=1,
+                )
+
+    def _address(self, turn: Turn) -> str:
+        if self._project is None:
+            project = self._client.read_project(project_name=get_tracer_project())
+            self._project = project.url
+        return f"{self._project}/r/{turn.id}?poll=true"

@@ -1,0 +1,43 @@
+"""Opens what sends traces, where they are wanted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from langsmith import configure
+from langsmith.utils import LangSmithUserError, tracing_is_enabled
+
+from chatbot.errors import ConfigurationError
+from chatbot.logs import redaction
+from chatbot.settings import Settings
+from chatbot.tasks import Background
+from chatbot.traces.langsmith import LangSmithTraces
+
+
+@asynccontextmanager
+async def open_traces(
+    settings: Settings, secrets: Iterable[str], background: Background
+) -> AsyncIterator[LangSmithTraces | None]:
+    """Have the turns of this process traced, where LANGSMITH_TRACING says so.
+
+    `secrets` are those that stand in no setting.
+
+    Raises:
+        ConfigurationError: LangSmith's own variables hold something that cannot be used.
+    """
+    if not tracing_is_enabled():
+        yield None
+        return
+    from chatbot.traces.client import TraceClient  # noqa: PLC0415 - loads what speaks HTTP
+
+    try:
+        client = TraceClient(redaction(settings, secrets))
+    except (LangSmithUserError, ValueError) as error:
+        message = f"LangSmith cannot be used as it is set (LANGSMITH_...): {error}"
+        raise ConfigurationError(message) from None
+    configure(client=client)
+    try:
+        yield LangSmithTraces(client, background, hides_words=client.hides_words)
+    finally:
+        configure(client=None)
+        await asyncio.to_thread(client.close)
