@@ -1,7 +1,9 @@
 """The steps of a turn, one function each."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
@@ -38,6 +40,7 @@ async def load_history(
     listener = listener_of(config)
     emit = runtime.stream_writer if listener is None else listener.emit
     turn = None
+    ports.background.start("assistants", partial(_list_assistants, ports))
     try:
         turn = begin(state, runtime, ports, emit=emit)
         if listener is not None:
@@ -59,6 +62,13 @@ async def load_history(
         emit({"type": "error", "data": error_data(known)})
         ports.statistics.count_refused(known)
         raise known from error
+
+
+async def _list_assistants(ports: Ports) -> None:
+    """Have the list of the assistants loaded beside the history: the next step asks for it."""
+    with suppress(KnowledgeBaseError, TimeoutError):
+        async with asyncio.timeout(ports.limits.knowledge_seconds):
+            await ports.knowledge.assistants()
 
 
 async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) -> ChatUpdate:
