@@ -1,10 +1,10 @@
 """Lets a model judge an answer: what rules cannot see."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -81,8 +81,9 @@ class Judge:
         async def reply(form: Form, corrections: Sequence[BaseMessage]) -> str:
             instructions = f"{system}\n\n{form.wish}".strip()
             messages = [SystemMessage(instructions), HumanMessage(asked), *corrections]
-            said = await self._model.bind(**form.options).ainvoke(messages)
-            return text_of(said.content)
+            chunks = self._model.bind(**form.options).astream(messages)
+            async with aclosing(cast("AsyncGenerator[BaseMessage, None]", chunks)) as said:
+                return "".join([text_of(chunk.content) async for chunk in said])
 
         async with asyncio.timeout(SECONDS):
             found: dict[str, Any] = (await self._form.ask(reply)).value
