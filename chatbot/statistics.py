@@ -12,6 +12,7 @@ from chatbot.domain import Turn
 from chatbot.errors import ChatbotError
 
 BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+GUESSES = ("prefetch", "head_start")  # what a turn begins before it is known to be wanted
 NEWEST = 1_000  # turns of which the times are told; all of them are in the histograms
 
 
@@ -47,6 +48,12 @@ class Statistics:
             ["part"],
             registry=self._registry,
         )
+        self._guesses = Counter(
+            "chatbot_guesses",
+            "Searches and answers that were begun early, by whether they were of use.",
+            ["kind", "use"],
+            registry=self._registry,
+        )
         self._tokens = Counter(
             "chatbot_tokens",
             "Tokens of the answers, as the models reported them.",
@@ -78,6 +85,8 @@ class Statistics:
             self._errors.labels(error["code"]).inc()
         for part in {entry["part"] for entry in record.get("degraded", [])}:
             self._degraded.labels(part).inc()
+        for kind, use in _guesses(record):
+            self._guesses.labels(kind, use).inc()
         for direction in ("input", "output"):
             if used := (record.get("usage") or {}).get(f"{direction}_tokens"):
                 self._tokens.labels(direction).inc(used)
@@ -106,18 +115,21 @@ class Statistics:
             "replacements": sum(self._by_label(self._replacements).values()),
             "errors": self._by_label(self._errors, "code"),
             "degraded": self._by_label(self._degraded, "part"),
+            "guesses": self._by_label(self._guesses, "kind", "use"),
             "tokens": self._by_label(self._tokens, "direction"),
             "first_token_ms": _spread(self._first_token_ms),
             "total_ms": _spread(self._total_ms),
         }
 
     @staticmethod
-    def _by_label(counter: Counter, label: str = "") -> dict[str, int]:
+    def _by_label(counter: Counter, *labels: str) -> dict[str, int]:
         tally: Tally[str] = Tally()
         for metric in counter.collect():
             for sample in metric.samples:
                 if sample.name.endswith("_total"):
-                    tally[sample.labels.get(label, "")] += int(sample.value)
+                    tally[" ".join(sample.labels[label] for label in labels)] += int(
+                        sample.value
+                    )
         return dict(tally)
 
 
@@ -134,6 +146,7 @@ def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
         "degraded": dict(
             Tally(p for r in records for p in {e["part"] for e in r.get("degraded", [])})
         ),
+        "guesses": dict(Tally(" ".join(guess) for r in records for guess in _guesses(r))),
         "tokens": {
             direction: sum(usage.get(f"{direction}_tokens") or 0 for usage in usages)
             for direction in ("input", "output")
@@ -143,6 +156,11 @@ def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
         ),
         "total_ms": _spread([r["total_ms"] for r in records if "total_ms" in r]),
     }
+
+
+def _guesses(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what was begun early, each with `used` or `unused`."""
+    return [(kind, record[kind]) for kind in GUESSES if kind in record]
 
 
 def _spread(times: Collection[float]) -> dict[str, float | None]:
