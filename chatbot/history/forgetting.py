@@ -106,10 +106,6 @@ async def _give_title(store: MongoStore, state: Mapping[str, Any]) -> None:
         await store.sessions.update_one(where, {"$set": {"title": title}})
 
 
-def _images_until(at: datetime) -> Document:
-    return {} if session_documents.is_now(at) else {"created_at": {"$lte": at}}
-
-
 def _asked(store: MongoStore, state: Document | None) -> Document:
     """Return the condition for the questions that are shown."""
     if state is None or not store.is_live(state):

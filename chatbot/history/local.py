@@ -26,8 +26,6 @@ from chatbot.history.sqlite import BUSY_SECONDS, SqliteFile
 from chatbot.images.image import Image
 from chatbot.ratings import RatedTurn, RatingFilter
 
-SWEEP = timedelta(hours=1)
-
 
 class LocalChatHistory:
     """Keeps turns in the SQLite file at `path`, which several processes may share.
@@ -42,9 +40,11 @@ class LocalChatHistory:
         *,
         ttl_days: float = 30,
         busy_seconds: float = BUSY_SECONDS,
+        tidy_every: timedelta = timedelta(hours=1),
     ) -> None:
         self.file = SqliteFile(path, busy_seconds=busy_seconds)
         self.life = timedelta(days=ttl_days)
+        self._tidy_every = tidy_every
         self._next_sweep = datetime.min.replace(tzinfo=UTC)
 
     async def open(self) -> None:
@@ -113,13 +113,12 @@ class LocalChatHistory:
         await self.file.write(
             partial(rows.put, session=session, turn=turn, now=now, life=self.life)
         )
-        if now >= self._next_sweep:
-            await self._sweep()
+        await self.tidy()
         return ""
 
     async def clear(self, session: Session) -> int:
         """See `ChatHistory.clear`."""
-        return await self.file.write(
+        return await self.file.erase(
             partial(session_rows.clear, session=session, now=datetime.now(UTC), life=self.life)
         )
 
@@ -195,7 +194,7 @@ class LocalChatHistory:
     async def forget_user(self, user_id: str) -> int:
         """See `SessionStore.forget_user`."""
         checked_id(user_id, "user id", slash=True)
-        return await self.file.write(
+        return await self.file.erase(
             partial(
                 session_rows.clear_user,
                 user_id=user_id,
@@ -224,11 +223,16 @@ class LocalChatHistory:
         """See `ImageStore.find_image`."""
         return await self.file.read(partial(image_rows.find, user_id=user_id, name=name))
 
+    async def tidy(self) -> None:
+        """Remove what has expired, unless that was done lately."""
+        if datetime.now(UTC) >= self._next_sweep:
+            await self._sweep()
+
     @property
     def _cutoff(self) -> datetime:
         return datetime.now(UTC) - self.life
 
     async def _sweep(self) -> None:
         now = datetime.now(UTC)
-        self._next_sweep = now + SWEEP
+        self._next_sweep = now + self._tidy_every
         await self.file.write(partial(session_rows.remove_expired, since=now - self.life))

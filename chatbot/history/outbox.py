@@ -17,6 +17,7 @@ Action = Literal["turn", "image", "clear", "rename", "revive", "forget_user"]
 LIMIT = 10_000
 IMAGE_BYTES = 512 * MEGABYTE
 KEPT_TURNS = 200
+KEPT_SESSIONS = 500  # in memory
 PENDING = "(SELECT turn_id FROM outbox WHERE outbox.key = ?1 AND turn_id IS NOT NULL)"
 
 
@@ -181,6 +182,18 @@ def settle(connection: sqlite3.Connection, key: str, numbers: Sequence[int]) -> 
         f" ORDER BY seq DESC LIMIT 1 OFFSET ?2) AND id NOT IN {PENDING}",
         (key, KEPT_TURNS - 1),
     )
+
+
+def drop_copies(connection: sqlite3.Connection, *, keep: int) -> None:
+    """Keep the latest sessions, and those of which something waits for MongoDB."""
+    dropped = connection.execute(
+        "DELETE FROM sessions WHERE key IN (SELECT key FROM sessions"
+        " WHERE key NOT IN (SELECT key FROM outbox)"
+        " ORDER BY last_active DESC LIMIT -1 OFFSET ?)",
+        (keep,),
+    )
+    if dropped.rowcount:
+        connection.execute("DELETE FROM turns WHERE key NOT IN (SELECT key FROM sessions)")
 
 
 def sessions(connection: sqlite3.Connection, *, until: datetime) -> Sequence[Session]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -65,12 +65,16 @@ class Replay:
     """Sends what waits in the outbox, and knows whether the primary store is away.
 
     `away` is the reason, or empty. While it is away nobody waits for it: a task asks until it
-    answers, and sends what waits. The same task sends what another process left behind.
+    answers, and sends what waits. The same task sends what another process left behind, and
+    calls `tidy`.
     """
 
-    def __init__(self, primary: Primary, file: SqliteFile) -> None:
+    def __init__(
+        self, primary: Primary, file: SqliteFile, tidy: Callable[[], Awaitable[None]]
+    ) -> None:
         self._primary = primary
         self._file = file
+        self._tidy = tidy
         self._is_away = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -179,6 +183,7 @@ class Replay:
                 # What was noted just now is being sent by the process that noted it.
                 age = timedelta() if was_away else timedelta(seconds=SWEEP_SECONDS)
                 await self._sweep(until=datetime.now(UTC) - age)
+                await self._tidy()
             except ChatbotError as error:
                 self._complain(error)
             except Exception:  # noqa: BLE001 - the watch is the outermost layer and must go on

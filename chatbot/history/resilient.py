@@ -44,13 +44,19 @@ class ResilientChatHistory:
     """
 
     def __init__(
-        self, primary: Primary, local: LocalChatHistory, *, outbox_limit: int = outbox.LIMIT
+        self,
+        primary: Primary,
+        local: LocalChatHistory,
+        *,
+        outbox_limit: int = outbox.LIMIT,
+        sessions_in_memory: int = outbox.KEPT_SESSIONS,
     ) -> None:
         self._primary = primary
         self._local = local
         self._file = local.file
         self._outbox_limit = outbox_limit
-        self._replay = Replay(primary, local.file)
+        self._sessions_in_memory = sessions_in_memory
+        self._replay = Replay(primary, local.file, self._tidy)
 
     async def open(self) -> None:
         """Open the local file, or memory in its place, and begin to watch over the primary."""
@@ -139,7 +145,7 @@ class ResilientChatHistory:
 
     async def clear(self, session: Session) -> int:
         """See `ChatHistory.clear`. A store that is away is cleared when it is back."""
-        here = await self._post(partial(outbox.post_clear, session=session))
+        here = await self._erase(partial(outbox.post_clear, session=session))
         there, _ = await self._replay.send(session)
         return max(here, there["clear"])
 
@@ -192,7 +198,7 @@ class ResilientChatHistory:
     async def forget_user(self, user_id: str) -> int:
         """See `SessionStore.forget_user`. A store that is away does it when it is back."""
         checked_id(user_id, "user id", slash=True)
-        here = await self._post(partial(outbox.post_farewell, user_id=user_id))
+        here = await self._erase(partial(outbox.post_farewell, user_id=user_id))
         there, _ = await self._replay.send(outbox.of_user(user_id))
         return max(here, there["forget_user"])
 
@@ -228,9 +234,20 @@ class ResilientChatHistory:
 
     async def _post(self, post: Callable[..., Answer]) -> Answer:
         """Do in the local file what `post` does, by the clock and the expiry of this store."""
-        return await self._file.write(
-            partial(post, now=datetime.now(UTC), life=self._local.life)
-        )
+        return await self._file.write(self._now(post))
+
+    async def _erase(self, post: Callable[..., Answer]) -> Answer:
+        """Do the same with what deletes, so that nothing of it is left in the file."""
+        return await self._file.erase(self._now(post))
+
+    def _now(self, post: Callable[..., Answer]) -> Callable[..., Answer]:
+        return partial(post, now=datetime.now(UTC), life=self._local.life)
+
+    async def _tidy(self) -> None:
+        """Remove what has expired here, and of copies in memory all but the newest."""
+        await self._local.tidy()
+        if self._file.is_in_memory:
+            await self._file.write(partial(outbox.drop_copies, keep=self._sessions_in_memory))
 
     async def _first(self, ask: Callable[[SessionStore], Awaitable[Answer]]) -> Answer:
         """Ask the primary store, or the local one while that is away."""

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -154,6 +154,21 @@ class SqliteFile:
         """
         return await self._run(lambda: self._transact("BEGIN IMMEDIATE", work))
 
+    async def erase(self, work: Work[Result]) -> Result:
+        """Do `work`, which deletes, and leave none of the words in the file.
+
+        Raises:
+            LocalFileError: The file cannot be used. Says what to do.
+        """
+        result = await self.write(work)
+        await self._run(self._empty_log)
+        return result
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether nothing of it is in a file."""
+        return self.path == MEMORY
+
     def use_memory(self) -> None:
         """Keep everything in memory from now on. For a file that could not be opened."""
         self.path = MEMORY
@@ -172,9 +187,7 @@ class SqliteFile:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
-        if self._connection is None:
-            self._connection = _open(self.path, self._busy_seconds, durable=self._durable)
-        connection = self._connection
+        connection = self._opened()
         connection.execute(begin)
         try:
             result = work(connection)
@@ -184,6 +197,15 @@ class SqliteFile:
                 connection.execute("ROLLBACK")
             raise
         return result
+
+    def _empty_log(self) -> None:
+        with suppress(sqlite3.OperationalError):  # another process does it at this moment
+            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = _open(self.path, self._busy_seconds, durable=self._durable)
+        return self._connection
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -201,6 +223,7 @@ def _open(path: str, busy_seconds: float, *, durable: bool) -> sqlite3.Connectio
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         _migrate(connection, path)
     except BaseException:

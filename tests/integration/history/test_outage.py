@@ -1,19 +1,23 @@
 """MongoDB goes away in the middle of conversations, and comes back."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError, InputError
+from chatbot.history import outbox
 from chatbot.history.archive import export_session
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
+from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
 from tests.integration.history.stores import Away, mongo_history, resilient_history, turn
 from tests.servers.mongod import Mongod
@@ -373,3 +377,34 @@ async def test_without_a_file_an_outage_is_survived_as_long_as_the_process(
         await asyncio.to_thread(server.start)
         await recovered(history)
         await arrived(server, ["0", "1"])
+
+
+async def test_copies_in_memory_do_not_grow_without_end(server: Mongod) -> None:
+    local = LocalChatHistory(":memory:")
+    sessions = [Session(session_id=f"s{number}", user_id="alice") for number in range(9)]
+
+    def kept(file: sqlite3.Connection) -> list[str]:
+        rows = file.execute("SELECT DISTINCT key FROM turns ORDER BY key").fetchall()
+        return [key for (key,) in rows]
+
+    async with open_client(server.uri) as client:
+        primary = MongoChatHistory(
+            client, database=DATABASE, collection="chat_history", ttl_days=30
+        )
+        async with ResilientChatHistory(primary, local, sessions_in_memory=3) as history:
+            for session in sessions:
+                await history.save(session, turn("1", started_at=datetime.now(UTC)))
+            async with asyncio.timeout(PATIENCE):
+                while len(await local.file.read(kept)) > 3:  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.1)
+            assert await local.file.read(kept) == [each.key for each in sessions[-3:]]
+            assert [len(await history.turns(session)) for session in sessions] == [1] * 9
+            server.kill()
+            for session in sessions[:6]:
+                assert await history.save(session, turn("2", started_at=datetime.now(UTC)))
+            await local.file.write(partial(outbox.drop_copies, keep=0))
+            assert await local.file.read(kept) == [each.key for each in sessions[:6]]
+            server.recover()
+            await recovered(history)
+            for session in sessions[:6]:
+                assert [each.id for each in await history.turns(session)] == ["1", "2"]

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -118,7 +118,7 @@ async def test_a_cancelled_save_leaves_nothing_half_done(tmp_path: Path) -> None
 
 WRITER = """
 import asyncio, sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from chatbot.domain import Session, Turn
 from chatbot.history.entries import microseconds
 from chatbot.history.local import LocalChatHistory
@@ -172,3 +172,43 @@ async def test_a_file_of_the_first_version_is_carried_over(tmp_path: Path) -> No
         assert match.turn.id == "1"
         await history.save(SESSION, turn("2"))
         assert [t.id for t in await history.turns(SESSION)] == ["1", "2"]
+
+
+@pytest.mark.parametrize("everything", [False, True], ids=["the session", "all of its user"])
+async def test_no_word_of_what_is_deleted_is_left_in_the_file(
+    tmp_path: Path, *, everything: bool
+) -> None:
+    def found(word: bytes) -> bool:
+        return any(word in file.read_bytes() for file in tmp_path.iterdir())
+
+    async with LocalChatHistory(tmp_path / "history.sqlite3") as history:
+        await history.save(Session(session_id="t", user_id="bob"), turn("kept"))
+        for number in range(30):
+            await history.save(SESSION, turn(str(number), answer=f"xyzzy {number} " * 300))
+        assert found(b"xyzzy")
+        if everything:
+            await history.forget_user(SESSION.user_id)
+        else:
+            await history.clear(SESSION)
+        assert not found(b"xyzzy")
+        assert found(b"question kept")
+
+
+async def test_what_expires_while_the_file_is_open_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite3"
+    async with LocalChatHistory(path, ttl_days=1, tidy_every=timedelta()) as history:
+        await history.save(SESSION, turn("1"))
+        old = microseconds(datetime.now(UTC) - timedelta(days=2))
+        await history.file.write(
+            lambda file: file.execute("UPDATE sessions SET last_active = ?", (old,)).rowcount
+        )
+        assert await rows_of(history) == 1
+        await history.tidy()
+        assert await rows_of(history) == 0
+
+
+async def rows_of(history: LocalChatHistory) -> int:
+    def count(file: sqlite3.Connection) -> int:
+        return int(file.execute("SELECT count(*) FROM turns").fetchone()[0])
+
+    return await history.file.read(count)
