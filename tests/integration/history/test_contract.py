@@ -1,14 +1,14 @@
 """What every history does, whatever it keeps the turns in."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from chatbot.domain import Session, SessionCursor, Turn, TurnStatus
+from chatbot.domain import Session, SessionCursor, SessionSummary, Turn, TurnStatus
 from chatbot.errors import InputError
 from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
@@ -323,6 +323,37 @@ async def test_pages_skip_and_repeat_no_session(
     by_id = sorted(enumerate(names), key=lambda each: each[1].encode())
     by_time = sorted(by_id, key=lambda each: each[0] % moments)
     assert found == [name for _, name in by_time]
+
+
+@pytest.mark.parametrize(
+    ("active", "second", "third"),
+    [
+        pytest.param("a", ["d", "b"], [], id="one that is still to come"),
+        pytest.param("d", ["a", "b"], [], id="one of the same moment as the cursor's"),
+        pytest.param("c", ["d", "a"], ["b"], id="the one that the cursor names"),
+        pytest.param("e", ["d", "a"], ["b"], id="one that was shown"),
+    ],
+)
+async def test_a_session_that_comes_to_the_front_meanwhile_shifts_no_page(
+    history: SessionStore, active: str, second: list[str], third: list[str]
+) -> None:
+    day = datetime.now(UTC) - timedelta(hours=1)
+    for number, name in enumerate("abcde"):
+        await history.save(Session(session_id=name, user_id="alice"), turn("1"))
+        await active_at(history, name, day + timedelta(seconds=number // 2 * 2))
+
+    async def page(before: SessionCursor | None) -> Sequence[SessionSummary]:
+        return await history.sessions("alice", limit=2, before=before)
+
+    first = await page(None)
+    assert [each.session_id for each in first] == ["e", "c"]
+    cursor = SessionCursor.parse(first[-1].cursor)
+    await history.save(Session(session_id=active, user_id="alice"), turn("2", second=1))
+    then = await page(cursor)
+    assert [each.session_id for each in then] == second
+    last = await page(SessionCursor.parse(then[-1].cursor))
+    assert [each.session_id for each in last] == third
+    assert (await page(None))[0].session_id == active
 
 
 async def test_a_session_has_a_summary_and_all_its_turns(history: SessionStore) -> None:
