@@ -1,5 +1,6 @@
 import io
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from serving.cli import sessions
 from serving.cli.archive import export, restore
 from serving.cli.conversation import Conversation
 from serving.cli.slash import obey
+from tests.integration.cli.terminal import run
 
 WALDEN = "瓦尔登湖在哪里？"
 LEAVE = "How many days of annual leave do I get?"
@@ -250,6 +252,28 @@ def test_pages_of_sessions_and_all_forgotten(
     assert capsys.readouterr().out == "3 sessions forgotten.\n"
     assert bot.sessions(user_id=user) == ()
     assert bot.turns("of-somebody-else")
+
+
+def test_what_the_command_prints_leads_through_all_pages(
+    settings: Settings, bot: SyncChatbot
+) -> None:
+    user = "pages@example.com"
+    names = ["it's", "b$HOME", "瓦尔登湖", "-c", "d"]
+    for name in names:
+        bot.ask(WALDEN, session_id=name, user_id=user)
+    found: list[str] = []
+    more: list[str] = []
+    for _ in range(len(names)):
+        command = ["sessions", "list", "--user", user, "--limit", "2", *more]
+        shown = run(settings.chatbot_data_dir, *command)
+        page = [name for name in names if f"{name} " in shown.out]
+        assert shown.out.count("瓦尔登湖在哪里") == len(page) <= 2
+        found += sorted(page, key=shown.out.index)
+        hint = shown.err.partition("For those behind them: ")[2]
+        if not hint:
+            break
+        more = shlex.split(hint)
+    assert found == names[::-1]
 
 
 def test_commands_on_sessions_of_a_user(
