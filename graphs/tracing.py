@@ -12,7 +12,18 @@ from chatbot.domain import Assistant, Findings, Passage, Session, Turn
 
 SPECULATIVE = {"speculative": True}  # begun before it was known to be wanted
 _THREAD = ("thread_id", "session_id", "user_id")
-_OF_THE_END = ("model", "endpoint", "attempts", "usage", "finish_reason", "first_token_ms")
+_OF_THE_END = (
+    "model",
+    "endpoint",
+    "attempts",
+    "usage",
+    "cut",
+    "replaces",
+    "prefetch",
+    "head_start",
+    "finish_reason",
+    "first_token_ms",
+)
 
 
 class Searcher(Protocol):
@@ -44,7 +55,7 @@ def describe_turn(turn: Turn) -> None:
         turn_id=turn.id,
         status=turn.status,
         total_ms=record.get("total_ms"),
-        degraded=[entry["part"] for entry in record.get("degraded") or ()],
+        degraded=list(dict.fromkeys(each["part"] for each in record.get("degraded") or ())),
         error=(record.get("error") or {}).get("code"),
         **{name: record[name] for name in _OF_THE_END if record.get(name) is not None},
     )

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import settings
@@ -16,14 +16,19 @@ settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nobodys_settings() -> Iterator[None]:
-    """Keep the settings, keys and traces of whoever runs the tests out of them."""
+def nobodys_settings() -> Iterator[Mapping[str, str]]:
+    """Keep the settings, keys and traces of whoever runs the tests out of them.
+
+    Gives the environment as it was, for tests that log to LangSmith where a key is set.
+    """
     before = dict(os.environ)
     for name in list(os.environ):
         if name.lower() in Settings.model_fields or name.startswith(("LANGSMITH", "LANGCHAIN")):
             del os.environ[name]
     os.environ["LANGSMITH_TRACING"] = "false"
-    yield
+    if "LANGSMITH_API_KEY" not in before:
+        os.environ["LANGSMITH_TEST_TRACKING"] = "false"  # heeded by LangSmith's own plugin
+    yield before
     os.environ.clear()
     os.environ.update(before)
 

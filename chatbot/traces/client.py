@@ -18,6 +18,7 @@ CLOSE_SECONDS = 3.0
 # Ends that somebody meant: they are no errors of the run.
 _MEANT = {"CancelledError": "cancelled", "GeneratorExit": "early", "StoppedError": "stopped"}
 _CLASS = re.compile(r"\w+")
+_OF_CALLS = ("invocation_params", "options")  # settings of a call, whose user is named
 _WORDS = ("query",)  # facts in the metadata that people's words are in
 
 
@@ -26,7 +27,8 @@ class TraceClient(Client):
 
     Whatever leaves has the secrets taken out, in errors and settings of calls as well. A run
     that was cancelled, or of which no more was wanted, ends without an error; its metadata has
-    `ended`. Where inputs or outputs are hidden, so is what an error says.
+    `ended`. Questions or answers that are to be hidden do not stand elsewhere either: in what
+    an error says, in the conversation that a step takes and gives, in the prompt after it.
     """
 
     def __init__(self, redacted: Redaction, **choices: Any) -> None:  # noqa: ANN401 - LangSmith's own
@@ -85,9 +87,25 @@ class TraceClient(Client):
                 run["error"] = kind
         if self.hides_words:
             metadata = {name: metadata[name] for name in metadata if name not in _WORDS}
+        if self._hide_metadata:
+            for name in _OF_CALLS:
+                extra[name] = {k: v for k, v in extra.get(name, {}).items() if k != "user"}
+        run |= self._without_the_other_side(run)
         if extra or metadata:
             run["extra"] = self._without_secrets({**extra, "metadata": metadata})
         return run
+
+    def _without_the_other_side(self, run: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is to stand for inputs and outputs that hold questions and answers."""
+        if run.get("run_type") in {"retriever", "tool"}:
+            return {}
+        hidden: dict[str, Any] = {}
+        is_answer = run.get("run_type") == "llm" and run.get("name") == "answer"
+        if self._hide_inputs and run.get("outputs") and not is_answer:
+            hidden["outputs"] = {}
+        if self._hide_outputs and run.get("inputs") and run.get("parent_run_id") is not None:
+            hidden["inputs"] = {}
+        return hidden
 
     @property
     def hides_words(self) -> bool:

@@ -71,6 +71,20 @@ class TraceSink:
                 raise AssertionError(message)
             return self._ended()
 
+    def wait_for(self, run_id: str, *, seconds: float = 20) -> Run:
+        """Return this run with all below it, once it has ended."""
+
+        def ended() -> bool:
+            run = self._runs.get(run_id)
+            return run is not None and bool(run.data.get("end_time"))
+
+        with self._changed:
+            if not self._changed.wait_for(ended, seconds):
+                message = f"run {run_id} did not end; there are {sorted(self._runs)}"
+                raise AssertionError(message)
+            self._ended()
+            return self._runs[run_id]
+
     def take(self, request: Request) -> None:
         body = request.body
         if request.headers.get("content-encoding") == "zstd":

@@ -1,13 +1,15 @@
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from langsmith import configure
 
 from chatbot.history.local import LocalChatHistory
 from chatbot.ports import Limits, Ports
 from chatbot.tasks import Background
 from graphs import Chatbot
 from tests.ports import InMemoryKnowledgeBase, Said, ScriptedChatModel, passage
+from tests.trajectories import Traces, recording
 
 BENEFITS = passage("benefits: 15 days of leave a year")
 POND = passage("瓦尔登湖 湖水清澈，风景优美").__class__(
@@ -18,6 +20,21 @@ POND = passage("瓦尔登湖 湖水清澈，风景优美").__class__(
     assistant="瓦尔登湖",
     score=0.8,
 )
+
+
+@pytest.fixture(scope="session")
+def recorded(nobodys_settings: Mapping[str, str]) -> Iterator[Traces]:
+    """A sink that all tests share: what one of them left open goes nowhere else."""
+    with recording(nobodys_settings) as traces:
+        yield traces
+
+
+@pytest.fixture
+def traces(recorded: Traces) -> Iterator[Traces]:
+    """Let the turns of this test be traced."""
+    configure(client=recorded.client, enabled=True)
+    yield recorded
+    configure(client=None, enabled=None)
 
 
 class Bench:
