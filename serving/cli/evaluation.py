@@ -54,10 +54,7 @@ def evaluate(settings: Settings, wishes: Wishes) -> bool:
         ConfigurationError: A setting is wrong.
         KeyboardInterrupt: It was stopped, and what there is was printed.
     """
-    sets = {
-        name: sample(cases, wishes.limit)
-        for name, cases in map(find_set, dict.fromkeys(wishes.sets or NAMES))
-    }
+    sets = _sets(wishes)
     floors = dict(map(_floor, wishes.floors))
     earlier = None if wishes.compare is None else read_earlier(wishes.compare)
     evaluation = Evaluation(about={"started_at": datetime.now(UTC).isoformat()})
@@ -68,6 +65,17 @@ def evaluate(settings: Settings, wishes: Wishes) -> bool:
         complain("Stopped: these are the results so far.")
         raise KeyboardInterrupt
     return all(reached)
+
+
+def _sets(wishes: Wishes) -> Mapping[str, Sequence[Case]]:
+    found: dict[str, Sequence[Case]] = {}
+    for given in dict.fromkeys(wishes.sets or NAMES):
+        name, cases = find_set(given)
+        if name in found:
+            message = f"Two sets are called {name}: give one of the files another name."
+            raise InputError(message)
+        found[name] = sample(cases, wishes.limit)
+    return found
 
 
 async def _run(

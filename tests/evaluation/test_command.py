@@ -9,6 +9,7 @@ import pytest
 
 from chatbot.errors import ChatbotError, ConfigurationError, InputError
 from chatbot.settings import Settings
+from graphs.evaluation.cases import SHIPPED
 from graphs.evaluation.results import read_earlier
 from graphs.synchronous import open_chatbot_sync
 from serving.cli.evaluation import Wishes, evaluate
@@ -171,6 +172,11 @@ def test_the_shipped_sets_run_by_name_without_any_service(tmp_path: Path) -> Non
     ("wishes", "told"),
     [
         pytest.param(Wishes(sets=["nonsense"]), "routing, rewriting", id="no such set"),
+        pytest.param(
+            Wishes(sets=["routing", str(SHIPPED / "routing.jsonl")]),
+            "Two sets are called routing",
+            id="two sets of one name",
+        ),
         pytest.param(Wishes(floors=["speed=1"]), "METRIC=VALUE", id="no such metric"),
         pytest.param(Wishes(floors=["route=high"]), "METRIC=VALUE", id="a floor of words"),
         pytest.param(Wishes(floors=["route=1.5"]), "METRIC=VALUE", id="a floor above 1"),

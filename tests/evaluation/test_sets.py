@@ -145,6 +145,19 @@ def test_a_file_without_cases_is_refused(tmp_path: Path, content: bytes) -> None
         read_set(file)
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_manual_is_right(name: str) -> None:
+    manual = (PROJECT / name).read_text(encoding="utf-8")
+    lines = [line for line in manual.splitlines() if line.startswith('{"question"')]
+    assert {Case.model_validate_json(line).last_step for line in lines} == {
+        "route",
+        "enhance_query",
+        "search",
+        "answer",
+    }
+    assert f" {sum(len(cases(each)) for each in NAMES)} " in manual
+
+
 def test_an_unknown_set_is_told_the_known_ones() -> None:
     with pytest.raises(InputError, match="routing, rewriting, retrieval, answers"):
         find_set("routes")
