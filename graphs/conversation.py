@@ -31,7 +31,8 @@ from graphs.images import addresses_of, message_of
 from graphs.intake import PERMITTED, chosen_before
 from graphs.keeping import SAVE_SECONDS, as_known, keep
 from graphs.listening import LISTENER, Listener
-from graphs.sessions import Sessions, session_of, user_of
+from graphs.reviews import Reviews
+from graphs.sessions import session_of, user_of
 from graphs.state import ChatInput, Context
 from graphs.tracing import thread_of
 
@@ -78,7 +79,7 @@ class Answer:
         return self.text
 
 
-class Chatbot(Sessions):
+class Chatbot(Reviews):
     """Answers questions, one turn at a time, and knows the conversations.
 
     `graph` is the compiled state machine, for `ainvoke` and `astream` with a `Context`.

@@ -137,6 +137,8 @@ class Sessions:
         }
         rated = replace(turn, record={**turn.record, "feedback": feedback})
         await self._ports.history.save(session_of(session_id, user_id), rated)
+        if self._ports.traces is not None:
+            self._ports.traces.rated(rated)
         return rated
 
     async def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:

@@ -16,12 +16,14 @@ from typing import Any, TypeVar, Unpack
 
 from langchain_core.tools import BaseTool
 
-from chatbot.domain import Assistant, Match, Session, SessionSummary, Turn
+from chatbot.domain import Assistant, Match, Session, SessionSummary, Thumb, Turn
 from chatbot.events import Event
 from chatbot.images.image import Image
+from chatbot.ratings import RatedTurn
 from chatbot.settings import Settings
 from chatbot.tasks import end
 from graphs.conversation import Answer, Chatbot, Choices, Options, open_chatbot
+from graphs.reviews import Explanation
 
 Result = TypeVar("Result")
 
@@ -86,6 +88,40 @@ class SyncChatbot:
     ) -> Sequence[Match]:
         """See `Chatbot.search_sessions`."""
         return self._run(self._bot.search_sessions(text, user_id=user_id, limit=limit))
+
+    def rate(
+        self,
+        session_id: str,
+        turn_id: str,
+        thumb: Thumb | None,
+        comment: str | None = None,
+        *,
+        user_id: str | None = None,
+    ) -> Turn:
+        """See `Chatbot.rate`."""
+        return self._run(self._bot.rate(session_id, turn_id, thumb, comment, user_id=user_id))
+
+    def feedback(
+        self,
+        thumb: Thumb | None = "down",
+        *,
+        days: float | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> Sequence[RatedTurn]:
+        """See `Chatbot.feedback`."""
+        found = self._bot.feedback(thumb, days=days, limit=limit, before=before)
+        return self._run(found)
+
+    def why(
+        self,
+        turn_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+    ) -> Explanation:
+        """See `Chatbot.why`."""
+        return self._run(self._bot.why(turn_id, session_id=session_id, user_id=user_id))
 
     def rename(self, session_id: str, title: str, *, user_id: str | None = None) -> None:
         """See `Chatbot.rename`."""

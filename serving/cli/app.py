@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from chatbot.domain import Thumb
 from chatbot.errors import ChatbotError, ConfigurationError, InputError
 from serving.cli.evaluate import evaluate
 from serving.cli.groups import keys, knowledge, sessions
@@ -168,11 +169,11 @@ def ask(  # noqa: PLR0913 - one for each option
 
 @app.command()
 def why(
+    turn: Annotated[
+        str | None, typer.Argument(help="The id of the turn. [default: the last one]")
+    ] = None,
     *,
     session: SessionName = None,
-    turn: Annotated[
-        str | None, typer.Option(metavar="ID", help="The turn. [default: the last one]")
-    ] = None,
     as_json: AsJson = False,
     user: UserName = None,
 ) -> None:
@@ -181,6 +182,29 @@ def why(
     from serving.cli.sessions import explain_turn
 
     explain_turn(settings, session, turn, as_json=as_json, user=user)
+
+
+@app.command()
+def feedback(  # noqa: PLR0913 - one for each option
+    *,
+    good: Annotated[bool, typer.Option("--good", help="The good ones instead.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Good and bad ones.")] = False,
+    days: Annotated[
+        float | None, typer.Option(min=0, help="Only those of the last so many days.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="CURSOR", help="Go on behind it; the page before ends with one."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the answers that readers found bad, the latest first, of all users."""
+    settings = load_settings()
+    from serving.cli.feedback import list_feedback
+
+    thumb: Thumb | None = None if everything else "up" if good else "down"
+    list_feedback(settings, thumb, days=days, limit=limit, before=before, as_json=as_json)
 
 
 @app.command()

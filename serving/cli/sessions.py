@@ -100,13 +100,14 @@ def explain_turn(
     Raises:
         InputError: There is no such turn.
     """
-    name = session_id or settings.default_session_id
-
-    turn = with_bot(settings, lambda bot: bot.turn(name, turn_id, user_id=user))
+    found = with_bot(
+        settings, lambda bot: bot.why(turn_id, session_id=session_id, user_id=user)
+    )
     if as_json:
-        print_json(_as_json(turn))
+        where = {"session_id": found.session.session_id, "trace_url": found.trace_url}
+        print_json({**where, **_as_json(found.turn)})
     else:
-        open_console().print(explanation(turn))
+        open_console().print(explanation(found))
 
 
 def clear_session(settings: Settings, session_id: str, *, user: str | None = None) -> None:

@@ -76,7 +76,10 @@ def _sources(conversation: Conversation, _: str) -> None:
 
 
 def _why(conversation: Conversation, _: str) -> None:
-    conversation.console.print(explanation(conversation.last_turn()))
+    last = conversation.last_turn()
+    session_id, user_id = conversation.session_id, conversation.user_id
+    found = conversation.bot.why(last.id, session_id=session_id, user_id=user_id)
+    conversation.console.print(explanation(found))
 
 
 def _regenerate(conversation: Conversation, _: str) -> None:

@@ -16,7 +16,17 @@ from graphs import Chatbot, open_chatbot
 from graphs.stateless import Stateless
 from serving import openai
 from serving.auth import Authenticator
-from serving.http import chat, documents, health, images, knowledge, page, sessions, users
+from serving.http import (
+    chat,
+    documents,
+    feedback,
+    health,
+    images,
+    knowledge,
+    page,
+    sessions,
+    users,
+)
 from serving.http.errors import ErrorReply, add_error_handlers
 from serving.http.limits import BodyLimit
 from serving.http.protection import Protection
@@ -83,7 +93,8 @@ def create_app(
     app.add_middleware(BodyLimit)
     app.add_middleware(Protection)
     add_error_handlers(app)
-    for routes in (chat, sessions, images, knowledge, documents, users, health, page):
+    every = (chat, sessions, feedback, images, knowledge, documents, users, health, page)
+    for routes in every:
         app.include_router(routes.router)
     app.include_router(sessions.search)
     app.include_router(openai.router)

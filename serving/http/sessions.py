@@ -19,7 +19,7 @@ from graphs.images import addresses_of
 from graphs.sessions import LONGEST_COMMENT
 from serving.http.errors import NotFoundError
 from serving.http.state import Bot, Running
-from serving.http.users import CurrentUser
+from serving.http.users import Caller, CurrentUser
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 search = APIRouter(tags=["sessions"])  # beside them: a session may have any name
@@ -144,10 +144,14 @@ class Imported(BaseModel):
 
 
 class Explanation(BaseModel):
-    """A turn, and its whole audit record: passages, attempts, what was cut, times."""
+    """A turn, and its whole audit record: passages, attempts, what was cut, times.
+
+    `trace_url` shows its trace to those who run the chatbot; it is null for others.
+    """
 
     turn: TurnItem
     record: dict[str, Any]
+    trace_url: str | None
 
 
 @router.get("")
@@ -190,7 +194,7 @@ async def search_sessions(
     """Find the turns in which all words of a text were said, the newest first."""
     found = await bot.search_sessions(text, user_id=user_id, limit=limit)
     matches = [
-        MatchItem(session_id=each.session_id, title=each.title, turn=_item(each.turn))
+        MatchItem(session_id=each.session_id, title=each.title, turn=item_of(each.turn))
         for each in found
     ]
     return MatchList(matches=matches)
@@ -206,7 +210,7 @@ async def read_session(
     if not turns:
         message = "There is no such conversation."
         raise NotFoundError(message)
-    return SessionTurns(session_id=session_id, turns=[_item(turn) for turn in turns])
+    return SessionTurns(session_id=session_id, turns=[item_of(turn) for turn in turns])
 
 
 @router.patch("/{session_id}")
@@ -230,10 +234,14 @@ async def export_session(session_id: str, bot: Bot, user_id: CurrentUser) -> JSO
 
 
 @router.get("/{session_id}/turns/{turn_id}/why")
-async def why(session_id: str, turn_id: str, bot: Bot, user_id: CurrentUser) -> Explanation:
+async def why(session_id: str, turn_id: str, bot: Bot, caller: Caller) -> Explanation:
     """Tell how an answer came about: all that was noted while it was made."""
-    turn = await _turn(bot, session_id, turn_id, user_id)
-    return Explanation(turn=_item(turn), record=dict(turn.record))
+    turn = await _turn(bot, session_id, turn_id, caller.user_id)
+    link = None
+    if caller.operator:
+        found = await bot.why(turn_id, session_id=session_id, user_id=caller.user_id)
+        link = found.trace_url
+    return Explanation(turn=item_of(turn), record=dict(turn.record), trace_url=link)
 
 
 @router.post("/{session_id}/turns/{turn_id}/feedback")
@@ -289,7 +297,8 @@ async def _exists(bot: Bot, session_id: str, user_id: str) -> None:
         raise NotFoundError(message)
 
 
-def _item(turn: Turn) -> TurnItem:
+def item_of(turn: Turn) -> TurnItem:
+    """Return the turn as the routes tell it."""
     record = turn.record
     return TurnItem(
         id=turn.id,
