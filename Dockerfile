@@ -6,8 +6,9 @@ COPY chatbot chatbot
 COPY graphs graphs
 COPY prompts prompts
 COPY serving serving
+ARG EXTRAS=anthropic,documents,google
 RUN python -m venv /opt/venv \
- && /opt/venv/bin/python -m pip install --no-cache-dir -c constraints.txt '.[anthropic,documents,google]'
+ && /opt/venv/bin/python -m pip install --no-cache-dir -c constraints.txt ".[$EXTRAS]"
 
 FROM python:3.13-slim
 RUN useradd --create-home --uid 10001 chatbot \
@@ -22,6 +23,9 @@ ENV PATH=/opt/venv/bin:$PATH \
     WORKERS=2
 USER 10001
 WORKDIR /home/chatbot
+# For compose.aegra.yaml: aegra reads the graph's file beside its configuration.
+COPY aegra.json ./
+COPY serving/aegra.py serving/
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s \

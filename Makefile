@@ -1,6 +1,7 @@
 # make run    installs what is missing, starts the server, prints its address
 # make test   installs what is missing, runs every test, with a real MongoDB
 # make sdk SDK=0.26.0   the tests of RAGFlow with that version of its SDK
+# make aegra  the tests of aegra (aegra.json), with PostgreSQL and Redis, on Python 3.12 or 3.13
 # make check  format, lint, types        make format  mends what can be mended
 # make bench  the figures of the README  make chaos   MongoDB killed for minutes on end
 # make constraints  pins the newest releases    make clean   removes what was installed
@@ -12,7 +13,7 @@ JOBS ?= 3
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
-.PHONY: run test sdk browser check format bench chaos constraints clean
+.PHONY: run test sdk aegra databases browser check format bench chaos constraints clean
 
 run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
@@ -26,6 +27,21 @@ sdk: $(VENV)/dev.stamp
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --target $(VENV)/sdk-$(SDK) ragflow-sdk==$(SDK)
 	@PYTHONPATH=$(VENV)/sdk-$(SDK) $(BIN)/python -c 'import ragflow_sdk as sdk; print("ragflow-sdk", sdk.__version__)'
 	PYTHONPATH=$(VENV)/sdk-$(SDK) $(BIN)/python -m pytest tests/unit/knowledge tests/integration/knowledge -k ragflow
+
+aegra: $(VENV)/dev.stamp databases
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 12))' || \
+	  { echo "aegra needs Python 3.12 or 3.13; name one: make aegra PYTHON=python3.13" >&2; exit 2; }
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[aegra]'
+	$(BIN)/python -m pytest tests/aegra $(ARGS)
+
+# aegra is tested over a real PostgreSQL and Redis. Where they are missing and may be installed, they are.
+databases:
+	@{ ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null; } && \
+	  command -v redis-server >/dev/null || \
+	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	    echo "Installing PostgreSQL and Redis for the tests of aegra ..." && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql redis-server >/dev/null; } || \
+	  echo "PostgreSQL or Redis is missing: the tests of aegra will fail. Install them." >&2
 
 # The page is tested in a real Chromium. Where it is missing and may be installed, it is.
 browser:
@@ -41,7 +57,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml compose.aegra.yaml
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
