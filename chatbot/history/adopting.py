@@ -11,7 +11,7 @@ from functools import partial
 from pymongo import ASCENDING, DESCENDING
 
 from chatbot.domain import Session
-from chatbot.errors import ChatbotError, InputError
+from chatbot.errors import ChatbotError, HistoryError, InputError
 from chatbot.history.adoption import adopted
 from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import Document
@@ -49,6 +49,21 @@ class Adopter:
         """Adopt the session, and tell whether that took no longer than this."""
         done, _ = await asyncio.wait({self.begin(session)}, timeout=seconds)
         return bool(done)
+
+    async def finish(self, session: Session, *, seconds: float) -> None:
+        """Return when all of the session is adopted.
+
+        Raises:
+            HistoryError: It takes longer than this.
+        """
+        if await self.is_wanted(session):
+            await self.is_done(session, seconds=seconds)
+            if await self.is_wanted(session):
+                message = (
+                    f"The conversation {session.session_id} is long and was written by another "
+                    "program: it is still being taken over. Please try again in a moment."
+                )
+                raise HistoryError(message)
 
     async def is_wanted(self, session: Session) -> bool:
         """Tell whether there is something in the session that was not adopted just now."""

@@ -42,11 +42,11 @@ async def export_session(store: SessionStore, session: Session) -> dict[str, Any
     if degraded := await store.check():
         message = f"{degraded} Until then a session may not be exported as a whole."
         raise HistoryError(message)
-    summary = await store.summary(session)
+    turns = [ArchivedTurn.model_validate(turn) for turn in await store.turns(session)]
+    summary = await store.summary(session)  # of what another program wrote it is made only now
     if summary is None:
         message = f"There is no session {session.session_id}."
         raise InputError(message)
-    turns = [ArchivedTurn.model_validate(turn) for turn in await store.turns(session)]
     archive = Archive(session_id=session.session_id, title=summary.title, turns=turns)
     return archive.model_dump(mode="json")
 

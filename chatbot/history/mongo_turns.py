@@ -79,10 +79,10 @@ class MongoTurns:
         """Return when the server has answered.
 
         Raises:
-            ConfigurationError: The server refuses the user.
+            ConfigurationError: The server refuses the user, or has documents of a later kind.
             HistoryError: The server did not answer.
         """
-        async with deadline():
+        async with self._store.reached():
             await self._client.admin.command("ping")
 
     async def check(self) -> str:

@@ -58,6 +58,8 @@ class MongoChatHistory(MongoImages):
 
     async def turns(self, session: Session) -> Sequence[Turn]:
         """See `SessionStore.turns`."""
+        async with self._store.reached(TASK_SECONDS):
+            await self._adopter.finish(session, seconds=TASK_SECONDS / 2)
         recent = await self.recent(session, limit=EVERY_TURN, seconds=TASK_SECONDS)
         return tuple(entry.turn for entry in recent.entries)
 

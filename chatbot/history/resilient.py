@@ -59,7 +59,15 @@ class ResilientChatHistory:
         self._replay = Replay(primary, local.file, self._tidy)
 
     async def open(self) -> None:
-        """Open the local file, or memory in its place, and begin to watch over the primary."""
+        """Open the local file, or memory in its place, and begin to watch over the primary.
+
+        Raises:
+            ConfigurationError: The primary store refuses the user.
+        """
+        try:
+            await self._primary.ping()
+        except HistoryError as error:
+            self._replay.note(error)  # so the first turn does not wait for it
         try:
             await self._local.open()
         except LocalFileError as error:
@@ -163,9 +171,9 @@ class ResilientChatHistory:
         return await self._first(lambda store: store.summary(session))
 
     async def turns(self, session: Session) -> Sequence[Turn]:
-        """See `SessionStore.turns`."""
+        """See `SessionStore.turns`. A primary that fails in it gives no part for the whole."""
         await self._replay.flush(session)
-        return await self._first(lambda store: store.turns(session))
+        return await (self._local if self.is_away else self._primary).turns(session)
 
     async def search(self, user_id: str, text: str, *, limit: int) -> Sequence[Match]:
         """See `SessionStore.search`."""

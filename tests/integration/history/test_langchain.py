@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,8 @@ from pymongo import MongoClient
 
 from chatbot.domain import Session, SessionSummary
 from chatbot.errors import HistoryError, InputError
+from chatbot.history.adopting import MOST
+from chatbot.history.archive import export_session
 from chatbot.history.connection import Client, open_client
 from chatbot.history.langchain import message_history, mongodb_message_history
 from chatbot.history.local import LocalChatHistory
@@ -136,6 +139,23 @@ async def test_a_long_session_of_theirs_is_shown_before_it_is_adopted(
             assert len(await history.turns(SESSION)) == 700
     assert len(texts(theirs())) == 1400
     assert texts(theirs())[:3] == ["human: 0 瓦尔登湖", "ai: 0 瓦尔登湖", "human: 1 瓦尔登湖"]
+
+
+async def test_a_long_session_of_theirs_is_exported_as_a_whole_or_not_at_all(
+    mongod: Mongod, client: Client
+) -> None:
+    rows = [
+        {"SessionId": "s", "History": json.dumps(message_to_dict(HumanMessage(str(number))))}
+        for number in range(MOST + 500)
+    ]
+    await client[DATABASE].chat_history.insert_many(rows)
+    async with mongo_history(mongod, DATABASE) as history:
+        exported = None
+        while exported is None:
+            with suppress(HistoryError):  # a machine that is busy takes longer
+                exported = await export_session(history, SESSION)
+        questions = [each["question"] for each in exported["turns"]]
+        assert questions == [str(number) for number in range(MOST + 500)]
 
 
 async def test_both_may_go_on_in_turns(mongod: Mongod, client: Client, theirs: Theirs) -> None:

@@ -3,14 +3,18 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from chatbot.bootstrap import open_ports
 from chatbot.domain import Session
 from chatbot.errors import ConfigurationError, HistoryError, InputError
 from chatbot.history.connection import Client, open_client
 from chatbot.history.mongodb import MongoChatHistory
+from chatbot.settings import Settings
 from tests.integration.history.stores import mongo_history, turn
 from tests.servers.mongod import Mongod
 
@@ -208,6 +212,18 @@ async def test_refused_credentials_are_a_configuration_error_at_once(
         assert time.perf_counter() - start < 0.9  # no outage, which takes a second
         assert "secret" not in str(raised.value)
         await history.close()
+
+
+@pytest.mark.parametrize("credentials", ["writer:wrong-secret@", "nobody:wrong-secret@", ""])
+async def test_refused_credentials_are_told_at_the_start(
+    locked: Mongod, credentials: str, tmp_path: Path
+) -> None:
+    uri = locked.uri.replace("mongodb://", f"mongodb://{credentials}")
+    settings = Settings(chatbot_data_dir=tmp_path, mongodb_uri=SecretStr(uri))
+    with pytest.raises(ConfigurationError, match="MONGODB_URI") as raised:
+        async with open_ports(settings):
+            pytest.fail("it was opened")
+    assert "secret" not in str(raised.value)
 
 
 async def test_a_user_without_the_right_to_make_indexes_can_talk(locked: Mongod) -> None:

@@ -379,6 +379,21 @@ async def test_without_a_file_an_outage_is_survived_as_long_as_the_process(
         await arrived(server, ["0", "1"])
 
 
+async def test_what_is_kept_here_is_never_given_for_the_whole(
+    server: Mongod, path: Path
+) -> None:
+    async with opened(server, path) as history:
+        await history.save(SESSION, turn("1"))
+        server.kill()
+        with pytest.raises(HistoryError):  # nobody knew that it is away
+            await history.turns(SESSION)
+        with pytest.raises(HistoryError):
+            await export_session(history, SESSION)
+        server.recover()
+        await recovered(history)
+        assert len((await export_session(history, SESSION))["turns"]) == 1
+
+
 async def test_copies_in_memory_do_not_grow_without_end(server: Mongod) -> None:
     local = LocalChatHistory(":memory:")
     sessions = [Session(session_id=f"s{number}", user_id="alice") for number in range(9)]

@@ -118,12 +118,14 @@ async def test_a_later_version_is_refused_at_once(
         await history.save(ALICE, turn("1"))
     later = {"$set": {"version": SCHEMA_VERSION + 1}}
     await client[DATABASE].chat_history_sessions.update_many({}, later)
-    async with resilient_history(mongod, tmp_path / "file", DATABASE) as history:
+    with pytest.raises(ConfigurationError, match="newer version"):
+        async with resilient_history(mongod, tmp_path / "file", DATABASE):
+            pytest.fail("it was opened")
+    async with mongo_history(mongod, DATABASE) as mongo:
         for _ in range(2):
             with pytest.raises(ConfigurationError, match="newer version"):
-                await history.load(OTHER, limit=9)
+                await mongo.load(OTHER, limit=9)
         with pytest.raises(ConfigurationError, match="newer version"):
-            await history.save(OTHER, turn("2"))
-    async with mongo_history(mongod, DATABASE) as mongo:
+            await mongo.save(OTHER, turn("2"))
         assert "newer version" in await mongo.check()
     assert await client[DATABASE].chat_history.distinct("turn") == ["1"]
