@@ -15,7 +15,7 @@ from chatbot.knowledge.local.matrix import Ids, Matrix, Offsets, Scores
 from chatbot.knowledge.local.vocabulary import Hashes, Vocabulary
 from chatbot.relevance import Analysis
 
-VERSION = 4  # of what is saved; raise it when cutting or tokens change
+VERSION = 5  # of what is saved; raise it when cutting or tokens change
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,52 @@ def test_what_stands_on_most_pages_is_left_out() -> None:
     pages = [f"The Company\nText of page {'abcd'[at]}.\nPage {at + 1} of 4" for at in range(4)]
 
     assert mended(pages) == [f"Text of page {letter}." for letter in "abcd"]
-    assert mended(pages[:2]) == pages[:2]
+    assert mended(pages[:2]) == ["Text of page a.", "Text of page b."]
+
+
+PRINTED = "11/30/26, 1:39 PM  Leave"
+ADDRESS = "https://intranet.example/leave?id=7"
+
+
+@pytest.mark.parametrize(
+    ("pages", "left"),
+    [
+        pytest.param(
+            [
+                f"{PRINTED}\nLeave\nTen days.\n{ADDRESS} 1/2",
+                f"{PRINTED}\nSick leave.\n{ADDRESS} 2/2",
+            ],
+            ["Leave\nTen days.", "Sick leave."],
+            id="head and foot of a browser",
+        ),
+        pytest.param(
+            ["Ten days.\n1/2", "Sick leave.\n2/2"], ["Ten days.", "Sick leave."], id="1/2"
+        ),
+        pytest.param(["Ten days.\n- 1 -"], ["Ten days."], id="one page, with its number"),
+        pytest.param(["Ten days.\nPage 7 of 9"], ["Ten days."], id="a page of a part"),
+        pytest.param(["年假十天。\n第 1 页 共 2 页"], ["年假十天。"], id="Chinese page number"),
+        pytest.param(["年假十天。\n第3頁"], ["年假十天。"], id="traditional characters"),
+        pytest.param(
+            ["Left\nOne.\n11", "Right\nTwo.\n12", "Left\nThree.\n13", "Right\nFour.\n14"],
+            ["One.", "Two.", "Three.", "Four."],
+            id="heads of facing pages, counted from another number",
+        ),
+        pytest.param(["Hotel: 650", "Hotel: 700"], None, id="amounts that differ"),
+        pytest.param(["Rooms\n650", "Meals\n100"], None, id="numbers that count nothing"),
+        pytest.param(
+            ["| Item | Yuan |\n| Room | 650 |", "| Item | Yuan |\n| Meal | 100 |"],
+            None,
+            id="a table that goes on",
+        ),
+        pytest.param(["Ten days\nor\n1\nin\nall.", "x"], None, id="a number inside"),
+        pytest.param(["Ten days.\n2026/11/30"], None, id="a date"),
+        pytest.param(["Ten days.\nPage 3 says more."], None, id="a sentence about a page"),
+    ],
+)
+def test_heads_and_page_numbers_are_left_out_and_nothing_else(
+    pages: list[str], left: list[str] | None
+) -> None:
+    assert mended(pages) == (pages if left is None else left)
 
 
 def test_a_chapter_is_no_title() -> None:
