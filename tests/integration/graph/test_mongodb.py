@@ -134,7 +134,7 @@ async def test_what_a_dead_process_had_said_in_a_deleted_session_is_gone(
 
 
 async def left_by(leases: SessionLeases, user_id: str) -> list[str]:
-    """Return the sessions of this user in which a holder died; on a busy machine others have."""
+    """Return the sessions of this user in which a holder died: others may have, too."""
     found = await leases.abandoned(2 * TURNS)
     return [session.session_id for session, _ in found if session.user_id == user_id]
 
