@@ -120,12 +120,14 @@ class Evaluation:
     def changes(self, name: str, earlier: "Earlier") -> Iterator[tuple[str, Change]]:
         """Yield what became of each metric since an earlier run, case by case."""
         before = earlier.get(name, {})
+        both = [
+            (result, before.get(_label(result.as_json()), {})) for result in self.sets[name]
+        ]
         for metric in METRICS:
             pairs = {
-                result.case.id: (old, result.scores[metric])
-                for result in self.sets[name]
-                if metric in result.scores
-                and (old := before.get(result.case.id, {}).get(metric)) is not None
+                result.case.id: (old[metric], result.scores[metric])
+                for result, old in both
+                if metric in result.scores and metric in old
             }
             if not pairs:
                 continue
@@ -144,7 +146,7 @@ class Evaluation:
             )
 
 
-# Of each set of an earlier run, by its name: the scores of each case, by its id.
+# Of each set of an earlier run, by its name: the scores of each case, by its label.
 Earlier = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
@@ -160,7 +162,7 @@ def read_earlier(path: Path) -> Earlier:
             raise _unlike(path)
         return {
             name: {
-                case["id"]: {key: float(value) for key, value in case["scores"].items()}
+                _label(case): {key: float(value) for key, value in case["scores"].items()}
                 for case in found["cases"]
             }
             for name, found in data["sets"].items()
@@ -170,6 +172,12 @@ def read_earlier(path: Path) -> Earlier:
         raise InputError(message) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _unlike(path) from None
+
+
+def _label(case: Mapping[str, Any]) -> str:
+    """Return what makes a case the same: one that expects something else is another."""
+    parts = [case["id"], case["question"], case.get("earlier"), case["expected"]]
+    return json.dumps(parts, sort_keys=True)
 
 
 def _unlike(path: Path) -> InputError:

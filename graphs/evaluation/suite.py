@@ -35,10 +35,12 @@ class Suite:
                 await self.experiments.begin(name, cases, evaluation.about)
             # Outside an experiment these turns are nobody's conversations.
             traced = self.experiments is not None and self.experiments.active
-            with tracing_context(enabled=traced):
-                await self._run_set(name, cases, results, tell)
-            if self.experiments is not None:
-                await self.experiments.end(results)
+            try:
+                with tracing_context(enabled=traced):
+                    await self._run_set(name, cases, results, tell)
+            finally:
+                if self.experiments is not None:
+                    await self.experiments.end(results)
         evaluation.complete = True
 
     async def _run_set(

@@ -15,6 +15,7 @@ from graphs.synchronous import open_chatbot_sync
 from serving.cli.evaluation import Wishes, evaluate
 from tests.integration.cli.terminal import Result, Terminal, run
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, hang
+from tests.servers.ragflow import KEY, RagflowServer
 
 STOP = "\x03"
 JUDGES = "You check the answers"
@@ -150,6 +151,21 @@ def test_ctrl_c_gives_the_results_so_far(tmp_path: Path) -> None:
     assert "own: 2 cases" in shown
     assert "Traceback" not in terminal.raw
     assert code == 130
+
+
+def test_the_knowledge_of_ragflow_is_measured(tmp_path: Path) -> None:
+    cases: list[dict[str, Any]] = [
+        {"question": "How long does the warranty last?", "find": ["pump.pdf#24 months"]},
+        {"question": "瓦尔登湖的作者是谁？", "find": [["瓦尔登湖.txt#梭罗", "walden.txt"]]},
+        {"question": "Who reads the meter?", "find": ["meter.md"]},
+    ]
+    with RagflowServer() as server:
+        settings = {"RAGFLOW_BASE_URL": server.url, "RAGFLOW_API_KEY": KEY}
+        done = run(tmp_path, "eval", written(tmp_path, cases), "--json", settings=settings)
+        assert server.asked("/retrieval")
+    assert (done.code, done.err) == (0, "")
+    data = json.loads(done.out)
+    assert [each["recall@5"] for each in scores(data).values()] == [1, 1, 0]
 
 
 def test_a_model_that_fails_is_no_reason_to_stop(tmp_path: Path) -> None:

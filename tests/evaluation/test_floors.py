@@ -14,12 +14,14 @@ from graphs.evaluation.suite import Suite
 # A little below what was measured when they were set, which stands behind them.
 FLOORS = {
     "routing.route": 0.90,  # 0.931
+    "rewriting.kept": 0.86,  # 0.887
+    "rewriting.recall@5": 0.91,  # 0.952
     "retrieval.recall@5": 0.76,  # 0.786
     "retrieval.mrr@5": 0.68,  # 0.712
 }
 
 
-@pytest.mark.parametrize("name", ["routing", "retrieval"])
+@pytest.mark.parametrize("name", ["routing", "rewriting", "retrieval"])
 async def test_the_embedded_default_reaches_its_floors(name: str, tmp_path: Path) -> None:
     evaluation = Evaluation(about={})
     async with open_ports(Settings(chatbot_data_dir=tmp_path)) as ports:

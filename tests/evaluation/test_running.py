@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
@@ -9,8 +10,8 @@ from chatbot.errors import KnowledgeBaseError, ModelError
 from chatbot.ports import Ports
 from graphs.evaluation.cases import Case, Earlier
 from graphs.evaluation.judging import Judge
-from graphs.evaluation.results import Evaluation
-from graphs.evaluation.running import Bench
+from graphs.evaluation.results import Evaluation, Result, read_earlier
+from graphs.evaluation.running import Bench, Outcome
 from graphs.evaluation.suite import Suite
 from tests.ports import (
     HANDBOOK,
@@ -226,6 +227,30 @@ async def test_what_is_cancelled_leaves_the_results_so_far() -> None:
         await running
     assert [result.case.id for result in evaluation.sets["mine"]] == ["a"]
     assert not evaluation.complete
+
+
+def evaluated(score: float, **fields: Any) -> Evaluation:
+    case = Case(id="a", question="q", route="general_chat").model_copy(update=fields)
+    result = Result(case=case, outcome=Outcome(), scores={"route": score})
+    return Evaluation(about={}, sets={"mine": [result]})
+
+
+@pytest.mark.parametrize(
+    ("now", "changes"),
+    [
+        pytest.param(evaluated(1), [("route", 1.0, ["a"])], id="the same case, better"),
+        pytest.param(evaluated(1, question="r"), [], id="another question"),
+        pytest.param(evaluated(1, route="knowledge_base"), [], id="labelled anew"),
+        pytest.param(evaluated(1, id="b"), [], id="another id"),
+    ],
+)
+def test_only_the_same_cases_are_compared(
+    tmp_path: Path, now: Evaluation, changes: Sequence[tuple[str, float, Sequence[str]]]
+) -> None:
+    file = tmp_path / "earlier.json"
+    file.write_text(json.dumps(evaluated(0).as_json()), encoding="utf-8")
+    found = now.changes("mine", read_earlier(file))
+    assert [(name, each.difference, each.better) for name, each in found] == changes
 
 
 VERDICT = {"reason": "r", "supported": True, "correct": False, "refused": True, "obeyed": False}
