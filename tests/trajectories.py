@@ -106,8 +106,11 @@ def tracing(sink: str, **variables: str) -> Iterator[None]:
         for name, value in chosen.items():
             environment.setenv(f"LANGSMITH_{name}", value)
         cached.cache_clear()  # LangSmith reads each variable once
-        yield
-    cached.cache_clear()
+        try:
+            yield
+        finally:
+            environment.undo()
+            cached.cache_clear()
 
 
 def _steps(run: Run, above: str) -> Iterator[str]:

@@ -7,10 +7,12 @@ import uuid
 from functools import partial
 
 from langsmith import Client
+from langsmith.schemas import TracerSession
 from langsmith.utils import LangSmithError, LangSmithNotFoundError, get_tracer_project
 from requests import RequestException
 
 from chatbot.domain import Turn
+from chatbot.logs import Redaction
 from chatbot.tasks import Background
 
 logger = logging.getLogger(__name__)
@@ -24,19 +26,25 @@ _NAMESPACE = uuid.UUID("5f0c1d9e-7f0b-4f6e-9d6c-3c1a9d1d7a52")
 class LangSmithTraces:
     """Speaks to LangSmith behind the turns. The caller owns `client` and its time limits.
 
-    With `hides_words` people's comments are left out.
+    People's comments go without secrets, and with `hides_words` not at all.
     """
 
     def __init__(
-        self, client: Client, background: Background, *, hides_words: bool = False
+        self,
+        client: Client,
+        background: Background,
+        redacted: Redaction,
+        *,
+        hides_words: bool = False,
     ) -> None:
         self._client = client
         self._background = background
+        self._redacted = redacted
         self._hides_words = hides_words
         self._newest: dict[str, Turn] = {}
         self._numbers = itertools.count()
         self._alone = asyncio.Lock()
-        self._project: str | None = None
+        self._known_project: TracerSession | None = None
 
     def rated(self, turn: Turn) -> None:
         """See `Traces.rated`."""
@@ -71,7 +79,9 @@ class LangSmithTraces:
         feedback = turn.record.get("feedback") or {}
         id_ = uuid.uuid5(_NAMESPACE, turn.id)
         score = _SCORES.get(feedback.get("thumb") or "")
-        comment = None if self._hides_words else feedback.get("comment")
+        comment = None
+        if not self._hides_words and (given := feedback.get("comment")):
+            comment = self._redacted(str(given))
         try:
             if score is None:
                 self._client.delete_feedback(id_)
@@ -85,11 +95,16 @@ class LangSmithTraces:
                     score=score,
                     comment=comment,
                     feedback_id=id_,
+                    session_id=self._project().id,
+                    start_time=turn.started_at,
                     stop_after_attempt=1,
                 )
 
     def _address(self, turn: Turn) -> str:
-        if self._project is None:
-            project = self._client.read_project(project_name=get_tracer_project())
-            self._project = project.url
-        return f"{self._project}/r/{turn.id}?poll=true"
+        return f"{self._project().url}/r/{turn.id}?poll=true"
+
+    def _project(self) -> TracerSession:
+        if self._known_project is None:
+            name = get_tracer_project()
+            self._known_project = self._client.read_project(project_name=name)
+        return self._known_project

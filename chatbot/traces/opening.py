@@ -30,14 +30,15 @@ async def open_traces(
         return
     from chatbot.traces.client import TraceClient  # noqa: PLC0415 - loads what speaks HTTP
 
+    redacted = redaction(settings, secrets)
     try:
-        client = TraceClient(redaction(settings, secrets))
+        client = TraceClient(redacted)
     except (LangSmithUserError, ValueError) as error:
         message = f"LangSmith cannot be used as it is set (LANGSMITH_...): {error}"
         raise ConfigurationError(message) from None
     configure(client=client)
     try:
-        yield LangSmithTraces(client, background, hides_words=client.hides_words)
+        yield LangSmithTraces(client, background, redacted, hides_words=client.hides_words)
     finally:
         configure(client=None)
         await asyncio.to_thread(client.close)

@@ -1,5 +1,6 @@
-"""A LangSmith endpoint that keeps the traces it receives."""
+"""A LangSmith endpoint that keeps the traces and the feedback it receives, or fails to."""
 
+import asyncio
 import email.parser
 import email.policy
 import json
@@ -13,6 +14,8 @@ import zstandard
 
 from tests.servers.loopback import Loopback, Reply, Request
 
+PROJECT = "5f6fdd27-8a5c-4f0e-9f3d-0f2f9d1d2c11"
+TENANT = "0b3f1f9a-6f5e-4d39-8f55-0c8a9d3a7e22"
 INFO = {
     "version": "0.12.0",
     "instance_flags": {"zstd_compression_enabled": True},
@@ -49,7 +52,11 @@ class Run:
 
 
 class TraceSink:
-    """Collects runs; `url` goes into `LANGSMITH_ENDPOINT`."""
+    """Collects runs; `url` goes into `LANGSMITH_ENDPOINT`.
+
+    With a `fault` everything is refused with this status, or never answered (`"hang"`).
+    `ratings` holds the feedback that stands now, by its id, `told` the requests about it.
+    """
 
     def __init__(self, server: Loopback) -> None:
         self._server = server
@@ -57,6 +64,9 @@ class TraceSink:
         self._changed = threading.Condition()
         self.raw = b""
         self.feedback: list[dict[str, Any]] = []
+        self.fault: int | str | None = None
+        self.ratings: dict[str, dict[str, Any]] = {}
+        self.told: list[str] = []
 
     @property
     def url(self) -> str:
@@ -84,6 +94,19 @@ class TraceSink:
                 raise AssertionError(message)
             self._ended()
             return self._runs[run_id]
+
+    def rate(self, request: Request) -> int:
+        """Keep, change or remove feedback, and return the status."""
+        self.told.append(request.method)
+        given = request.json() if request.body else {}
+        name = given["id"] if request.method == "POST" else request.path.rpartition("/")[2]
+        if request.method != "POST" and name not in self.ratings:
+            return 404
+        if request.method == "DELETE":
+            del self.ratings[name]
+        else:
+            self.ratings[name] = {**self.ratings.get(name, {}), **given}
+        return 200
 
     def take(self, request: Request) -> None:
         body = request.body
@@ -120,11 +143,25 @@ def trace_sink() -> Iterator[TraceSink]:
     """Run a sink for traces on 127.0.0.1."""
 
     async def handle(request: Request, reply: Reply) -> None:
-        if request.path == "/info":
+        if sink.fault == "hang":
+            await asyncio.Event().wait()
+        elif isinstance(sink.fault, int):
+            await reply.json({"detail": request.headers.get("x-api-key")}, status=sink.fault)
+        elif request.path == "/info":
             await reply.json(INFO)
-            return
-        sink.take(request)
-        await reply.json({}, status=202)
+        elif request.path == "/sessions":
+            project: dict[str, Any] = {
+                "id": PROJECT,
+                "tenant_id": TENANT,
+                "name": request.query["name"][0],
+            }
+            project |= {"start_time": "2026-01-01T00:00:00", "reference_dataset_id": None}
+            await reply.json([project])
+        elif request.path.startswith("/feedback"):
+            await reply.json({}, status=sink.rate(request))
+        else:
+            sink.take(request)
+            await reply.json({}, status=202)
 
     with Loopback(handle) as server:
         sink = TraceSink(server)
