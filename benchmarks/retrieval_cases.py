@@ -76,14 +76,11 @@ def small_talk() -> list[str]:
 
 
 @asynccontextmanager
-async def knowledge_bases(
-    *, generous: bool = False
-) -> AsyncIterator[Mapping[str, LocalKnowledgeBase]]:
+async def knowledge_bases() -> AsyncIterator[Mapping[str, LocalKnowledgeBase]]:
     """Open a knowledge base over each corpus."""
     with TemporaryDirectory() as data_dir:
         opened = {
-            name: LocalKnowledgeBase(folder, Path(data_dir), generous=generous)
-            for name, folder in CORPORA.items()
+            name: LocalKnowledgeBase(folder, Path(data_dir)) for name, folder in CORPORA.items()
         }
         try:
             yield opened

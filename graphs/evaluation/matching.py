@@ -9,6 +9,7 @@ from typing import Protocol
 from graphs.evaluation.cases import OneOf
 
 _THOUSANDS = re.compile(r"(?<=\d)[,，](?=\d{3}(?!\d))")
+_TEN_THOUSANDS = re.compile(r"(\d+(?:\.\d+)?)\s*万")
 _MARKER = re.compile(r"\[\d+\]")
 _LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
@@ -18,7 +19,12 @@ _ENGLISH = (
     *("eighteen", "nineteen", "twenty"),
 )
 _TENS = {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "hundred": 100}
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+)
 _WORDS = {word: number for number, word in enumerate(_ENGLISH)} | _TENS
+_WORDS |= {month: number for number, month in enumerate(_MONTHS, 1)}
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 _DIGITS = {digit: number for number, digit in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE = re.compile("[零一二两三四五六七八九]?[十百]?[零一二两三四五六七八九十百]")
@@ -44,9 +50,11 @@ class Quoted(Protocol):
 
 
 def normalized(text: str) -> str:
-    """Return the text without differences of case, width, white space and thousands."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return _THOUSANDS.sub("", " ".join(plain.split()))
+    """Return the text without differences of case, width, white space and large numbers."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return _TEN_THOUSANDS.sub(
+        lambda match: f"{float(match[1]) * 10_000:.0f}", _THOUSANDS.sub("", plain)
+    )
 
 
 def contains(text: str, wanted: OneOf) -> bool:

@@ -1,9 +1,8 @@
 """Scores what became of a case, by rules: each score is between 0 and 1, higher is better."""
 
-import re
 from collections.abc import Iterator, Mapping
 
-from chatbot.text import language, sentences
+from chatbot.text import language
 from graphs.evaluation.cases import Case
 from graphs.evaluation.judging import Verdict
 from graphs.evaluation.matching import (
@@ -14,6 +13,7 @@ from graphs.evaluation.matching import (
     numbers,
     share,
 )
+from graphs.evaluation.refusals import refuses
 from graphs.evaluation.running import FIRST, Outcome
 
 # What each score says, for people; the order is that of the tables.
@@ -35,17 +35,6 @@ METRICS: Mapping[str, str] = {
     "correct": "the judge: it says what the right answer says",
 }
 
-_REFUSES = re.compile(
-    r"\bno (?:clear )?(?:answer|information|mention|details?)\b|\bnothing about\b"
-    r"|\b(?:not|n['’]t|never) (?:\w+ ){0,3}?(?:mention|say|state|specif|contain|cover|includ"
-    r"|provid|answer|find|found|describ|address|give|know|listed|available)"
-    r"|\b(?:cannot|unable to|could not) (?:\w+ ){0,2}?(?:answer|find|tell|determine)"
-    r"|没有?(?:\w{0,6})(?:提到|提及|说明|相关|明确|找到|涉及|规定|写明|信息|给出|记载|列出)"
-    r"|[未无](?:\w{0,4})(?:提到|提及|说明|找到|涉及|规定|写明|给出|记载|列出)"
-    r"|无法(?:\w{0,4})(?:回答|确定|得知|判断|查到)|不(?:清楚|知道|包含|包括)|查不到|找不到",
-    re.IGNORECASE,
-)
-
 
 def score(case: Case, outcome: Outcome, verdict: Verdict | None = None) -> dict[str, float]:
     """Return the scores of a case; one that failed has 0 in each that it would have had."""
@@ -58,12 +47,6 @@ def names(case: Case, *, judged: bool) -> list[str]:
     """Return what a case is measured by; `numbers` only where an answer has some."""
     verdict = Verdict() if judged else None
     return [name for name, _ in _scores(case, Outcome(), verdict)]
-
-
-def refuses(outcome: Outcome) -> bool:
-    """Return whether an answer says that there is none: it cites nothing, or begins so."""
-    first = sentences(outcome.answer)[:1]
-    return not outcome.citations or any(_REFUSES.search(sentence) for sentence in first)
 
 
 def _scores(
@@ -96,7 +79,8 @@ def _of_search(case: Case, outcome: Outcome) -> Iterator[tuple[str, float]]:
 def _of_answer(
     case: Case, outcome: Outcome, verdict: Verdict | None
 ) -> Iterator[tuple[str, float]]:
-    refused = refuses(outcome) if verdict is None else verdict.refused
+    refused = not outcome.citations or refuses(outcome.answer)
+    refused = refused if verdict is None else verdict.refused
     yield ("refused", refused) if case.answerable is False else ("answered", not refused)
     if case.answerable is not False:
         if case.facts:

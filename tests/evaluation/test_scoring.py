@@ -8,6 +8,7 @@ from chatbot.domain import Passage
 from graphs.evaluation.cases import Case
 from graphs.evaluation.judging import Verdict
 from graphs.evaluation.matching import contains, is_from, known_numbers, numbers
+from graphs.evaluation.refusals import refuses
 from graphs.evaluation.running import Outcome
 from graphs.evaluation.scoring import score
 
@@ -37,6 +38,8 @@ def citation(document: str, text: str = "text", number: int = 1) -> Citation:
         ("Error E21", "E2", False),
         ("Two   weeks\nahead", "two weeks", True),
         ("在2周之前", ("两周", "2周"), True),
+        ("每年最高30万元", "300,000", True),
+        ("每年最高1.5 万元", "15000", True),
         ("之前", ("两周", "2周"), False),
     ],
 )
@@ -63,6 +66,47 @@ def test_numbers_are_read_without_markers_and_list_numbers() -> None:
     said = "1. From 10:30 on [2]\n2. 3.5 km, 1,500 yuan [1][12]"
     assert numbers(said) == {"10:30", "3.5", "1500"}
     assert known_numbers(["three weeks, 二十五天, 十个, 两次"]) >= {"3", "25", "10", "2"}
+    assert numbers("1854年8月9日") <= known_numbers(["published on 9 August 1854"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The passages do not say how much the machine costs [1].",
+        "I'm sorry. The provided passages don't contain a price [1].",
+        "I couldn’t find anything about blood donations.",
+        "There is no information about company cars in the handbook.",
+        "The documents were searched, but nothing about this was found.",
+        "This isn't covered in the passages [2].",
+        "Based on the passages, I cannot answer this.",
+        "资料中没有关于献血假的规定[1]。",
+        "抱歉。提供的段落未说明价格[1]。",
+        "知识库中没有找到相关内容。",
+        "根据现有资料无法确定负责人是谁。",
+        "文档里并没有提供这方面的信息。",
+    ],
+)
+def test_refusals_are_seen(text: str) -> None:
+    assert refuses(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No, codes by text message are not accepted [1].",
+        "Electricity and internet are not reimbursed [1]. The passages do not say why.",
+        "Transport is not included; days that expire are not paid out [1].",
+        "Unfortunately the warranty does not cover wearing parts [1].",
+        "Without the original box the transport is at your own risk [1].",
+        "没有原包装的，运输风险由您自行承担[1]。",
+        "不能报销，网费和电费都不报[1]。文中没有说明原因。",
+        "没有公共交通时可以报销出租车费[1]。",
+        "无法识别蒸馏水，所以不得使用[1]。",
+        "E21 表示水泵没有压力[1]。",
+    ],
+)
+def test_an_answer_in_the_negative_is_no_refusal(text: str) -> None:
+    assert not refuses(text)
 
 
 ANSWERABLE: Mapping[str, Any] = {
