@@ -68,14 +68,17 @@ class RagflowTransport(DescribingRAGFlow):
         request = described(call)
         await self._breaker.admit()
         seconds = self.timeout_seconds * DEADLINE_SHARE
+        met: list[RagflowError] = []
         try:
             async with asyncio.timeout(seconds):
-                return await self._repeated(request, seconds)
+                return await self._repeated(request, seconds, met)
         except TimeoutError:
             error: RagflowError = too_late(seconds)
         except RagflowError as raised:
             error = raised
         self._note(error)
+        if met and isinstance(error, RagflowTimeoutError):
+            error = met[-1]  # what RAGFlow has said before tells more
         raise error
 
     async def submit(self, call: Call, *, timeout_seconds: float | None = None) -> Envelope:
@@ -89,7 +92,7 @@ class RagflowTransport(DescribingRAGFlow):
         seconds = timeout_seconds or self.timeout_seconds * DEADLINE_SHARE
         try:
             async with asyncio.timeout(seconds):
-                return await self._checked(request, seconds)
+                return await self._checked(request, seconds, [])
         except TimeoutError:
             raise too_late(seconds) from None
         except RagflowTimeoutError:
@@ -148,14 +151,18 @@ class RagflowTransport(DescribingRAGFlow):
             stack.push_async_exit(attempt.pop_all())
         return response
 
-    async def _repeated(self, request: Request, seconds: float) -> Envelope:
+    async def _repeated(
+        self, request: Request, seconds: float, met: list[RagflowError]
+    ) -> Envelope:
+        """Send the request until there is a reply; `met` takes what is not the end of it."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + seconds
         delays = iter(self._retry_seconds)
         while True:
             try:
-                return await self._checked(request, seconds * ATTEMPT_SHARE)
+                return await self._checked(request, seconds * ATTEMPT_SHARE, met)
             except RagflowError as error:
+                met.append(error)
                 delay = next(delays, None)
                 if delay is None or not error.transient or self._breaker.is_open:
                     raise
@@ -165,7 +172,9 @@ class RagflowTransport(DescribingRAGFlow):
                     raise
             await asyncio.sleep(pause)
 
-    async def _checked(self, request: Request, silence: float) -> Envelope:
+    async def _checked(
+        self, request: Request, silence: float, met: list[RagflowError]
+    ) -> Envelope:
         """Send the request; look twice before a key is called bad.
 
         RAGFlow answers 401 also when its own database is overloaded for a moment.
@@ -175,6 +184,7 @@ class RagflowTransport(DescribingRAGFlow):
         except RagflowError as error:
             if error.ragflow_code != UNAUTHORIZED or self._key_refused:
                 raise
+            met.append(error)
             await asyncio.sleep(self._recheck_seconds)
             try:
                 envelope = await self._once(request, silence)

@@ -20,6 +20,7 @@ from serving.cli.doctor.tools import examine_tools
 from serving.cli.doctor.users import examine_users
 
 CLOSING_SECONDS = 1.0
+PATIENCE = 0.8  # of the time, at most
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,9 @@ def load(settings: Settings) -> None:
 
 async def examine_services(settings: Settings, *, seconds: float) -> list[Finding]:
     """Return what was found, part after part, within the time, whatever is down."""
+    # The knowledge base gives up before that, to say itself what it waited for.
+    patience = min(settings.knowledge_timeout_seconds, seconds * PATIENCE)
+    settings = settings.model_copy(update={"knowledge_timeout_seconds": patience})
     runs = [_examine(part, run, settings, seconds) for part, run in EXAMINATIONS.items()]
     return list(itertools.chain.from_iterable(await asyncio.gather(*runs)))
 

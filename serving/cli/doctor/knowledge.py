@@ -49,11 +49,17 @@ async def _tell_skipped(knowledge: KnowledgeBase, note: Note) -> None:
     from chatbot.knowledge.local.knowledge_base import LocalKnowledgeBase  # noqa: PLC0415
 
     skipped = await knowledge.skipped() if isinstance(knowledge, LocalKnowledgeBase) else {}
-    for name, reason in list(skipped.items())[:LISTED]:
+    for name, reason in skipped.items():
         detail = f"{in_one_line(name)} is not searched: {reason}."
-        note(Finding(PART, "warn", detail, "Mend or convert it, or remove it."))
-    if len(skipped) > LISTED:
-        note(Finding(PART, "warn", f"{len(skipped) - LISTED} more files are not searched."))
+        note(
+            Finding(
+                PART,
+                "warn",
+                detail,
+                "Mend or convert it, or remove it.",
+                "files are not searched",
+            )
+        )
 
 
 async def _search(knowledge: KnowledgeBase, limit: int, note: Note, *, remote: bool) -> None:

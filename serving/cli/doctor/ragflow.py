@@ -12,7 +12,7 @@ from serving.cli.doctor.findings import Finding, Note
 from serving.cli.words import in_one_line
 
 PART = "knowledge"
-LISTED = 5
+SERIES = "datasets find nothing"
 
 
 async def examine_ragflow(address: str, key: SecretStr, seconds: float, note: Note) -> None:
@@ -28,12 +28,9 @@ async def examine_ragflow(address: str, key: SecretStr, seconds: float, note: No
     finally:
         await transport.close()
     note(Finding(PART, "ok", f"Datasets: {len(rows)}."))
-    empty = [row for row in rows if not number_of(row.get("chunk_count"))]
-    for row in empty[:LISTED]:
-        note(_empty(row))
-    if len(empty) > LISTED:
-        detail = f"{len(empty) - LISTED} more datasets find nothing."
-        note(Finding(PART, "warn", detail, "Parse their documents in RAGFlow."))
+    for row in rows:
+        if not number_of(row.get("chunk_count")):
+            note(_empty(row))
 
 
 async def _version(transport: RagflowTransport) -> Finding:
@@ -49,6 +46,7 @@ def _empty(row: Row) -> Finding:
     name = in_one_line(text(row.get("name")))
     if number_of(row.get("document_count")):
         detail = f"No document of the dataset {name} is parsed: it finds nothing."
-        return Finding(PART, "warn", detail, "Parse its documents in RAGFlow.")
+        return Finding(PART, "warn", detail, "Parse its documents in RAGFlow.", SERIES)
     detail = f"The dataset {name} has no documents."
-    return Finding(PART, "warn", detail, f"chatbot ingest FILES --dataset {name}")
+    advice = f"chatbot ingest FILES --dataset {name}"
+    return Finding(PART, "warn", detail, advice, SERIES)

@@ -1,6 +1,8 @@
 """Prints what was found, for people."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rich.text import Text
 
@@ -10,12 +12,29 @@ from serving.cli.tables import plain_table
 from serving.cli.views import open_console
 from serving.cli.words import in_one_line
 
+LISTED = 5  # of a series
+
 _SIGNS: Mapping[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
     "off": ("not set", "dim"),
     "warn": ("warning", "yellow"),
     "fail": ("FAILS", "bold red"),
 }
+
+
+def _shortened(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Give the findings, and of each series the first ones with the number of the others."""
+    sizes = Counter(each.series for each in findings)
+    shown: Counter[str] = Counter()
+    for finding in findings:
+        shown[finding.series] += 1
+        if not finding.series or shown[finding.series] <= LISTED:
+            yield finding
+        elif shown[finding.series] == sizes[finding.series]:
+            detail = f"{sizes[finding.series] - LISTED} more {finding.series}."
+            yield replace(
+                finding, detail=detail, advice="chatbot doctor --json names them all."
+            )
 
 
 def print_report(values: Sequence[Value], findings: Sequence[Finding]) -> None:
@@ -30,7 +49,7 @@ def print_report(values: Sequence[Value], findings: Sequence[Finding]) -> None:
         console.print(table)
         console.print()
     table = plain_table("PART", "STATE", "FOUND")
-    for finding in findings:
+    for finding in _shortened(findings):
         words, style = _SIGNS[finding.state]
         found = Text(in_one_line(finding.detail))
         if finding.advice:

@@ -107,6 +107,25 @@ async def test_what_waits_for_mongodb_is_counted(tmp_path: Path) -> None:
     assert states(findings, "history") == {"warn", "fail"}
 
 
+@pytest.mark.parametrize("fault", ["401", "401 in the body", "401 html", "403 html"])
+async def test_refused_key_is_told_however_little_time_there_is(
+    tmp_path: Path, fault: str
+) -> None:
+    with RagflowServer() as ragflow:
+        ragflow.fail("", fault, times=1)
+        ragflow.fail("", "stall")
+        settings = Settings(
+            chatbot_data_dir=tmp_path,
+            ragflow_base_url=ragflow.url,
+            ragflow_api_key=SecretStr(KEY),
+        )
+        load(settings)
+        findings = await examine_services(settings, seconds=3)
+    assert states(findings, "knowledge") == {"fail"}
+    assert "RAGFLOW_API_KEY" in words(findings, "knowledge")
+    assert f"code {fault[:3]}" in words(findings, "knowledge")
+
+
 async def test_wrong_key_of_ragflow_is_told(tmp_path: Path) -> None:
     with RagflowServer() as ragflow:
         findings = await examined(
@@ -126,6 +145,26 @@ async def test_skipped_file_is_named(tmp_path: Path) -> None:
 
     assert "warn" in states(findings, "knowledge")
     assert "scan.pdf is not searched" in words(findings, "knowledge")
+
+
+def test_of_many_skipped_files_all_are_in_the_json(tmp_path: Path) -> None:
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    (folder / "leave.md").write_text("# Leave\n\nTwenty days of leave.\n", encoding="utf-8")
+    names = [f"picture{number}.md" for number in range(8)]
+    for name in names:
+        (folder / name).write_bytes(b"\x89PNG\0\0")
+    settings = {"KNOWLEDGE_DIR": str(folder), "COLUMNS": "200"}
+    shown = run(tmp_path, "doctor", settings=settings)
+    report = json.loads(run(tmp_path, "doctor", "--json", settings=settings).out)
+
+    assert sum(name in shown.out for name in names) == 5
+    assert "3 more files are not searched." in shown.out
+    told = " ".join(each["detail"] for each in report["findings"])
+    assert all(f"{name} is not searched" in told for name in names)
+    assert {frozenset(each) for each in report["findings"]} == {
+        frozenset({"part", "state", "detail", "advice"})
+    }
 
 
 async def test_empty_knowledge_is_told(tmp_path: Path) -> None:
