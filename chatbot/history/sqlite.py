@@ -161,8 +161,16 @@ class SqliteFile:
             LocalFileError: The file cannot be used. Says what to do.
         """
         result = await self.write(work)
-        await self._run(self._empty_log)
+        await self.forget()
         return result
+
+    async def forget(self) -> None:
+        """Leave none of the words in the file that were deleted before.
+
+        Raises:
+            LocalFileError: The file cannot be used. Says what to do.
+        """
+        await self._run(self._empty_log)
 
     @property
     def is_in_memory(self) -> bool:

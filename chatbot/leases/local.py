@@ -54,6 +54,7 @@ class LocalLeases:
         self._file = SqliteFile(path, durable=False)  # nobody answers after the machine's crash
         self._seconds = seconds
         self._made = False
+        self._has_released = False
 
     async def open(self) -> None:
         """Open the file, or memory in its place where there can be none.
@@ -84,6 +85,7 @@ class LocalLeases:
         await self._make()
         values = (session.key, turn_id)
         await self._file.write(lambda file: file.execute(_RELEASE, values).rowcount)
+        self._has_released = True
 
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
@@ -93,8 +95,11 @@ class LocalLeases:
         return read(row[0]) if row else None
 
     async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
-        """See `SessionLeases.abandoned`."""
+        """See `SessionLeases.abandoned`. What was released before leaves no words behind."""
         await self._make()
+        if self._has_released:
+            self._has_released = False
+            await self._file.forget()
         values = (time.time(), limit)
         rows = await self._file.read(lambda file: file.execute(_ABANDONED, values).fetchall())
         return [

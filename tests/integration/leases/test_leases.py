@@ -213,3 +213,20 @@ async def test_a_lease_that_cannot_be_read_is_no_obstacle_in_mongodb(
         )
         assert await leases.abandoned(5) == []
         assert await leases.claim(ANN, turn("next")) is None
+
+
+async def test_no_word_of_a_turn_that_ended_is_left_in_the_file(tmp_path: Path) -> None:
+    def found(word: bytes) -> bool:
+        return any(word in file.read_bytes() for file in tmp_path.iterdir())
+
+    leases, other = in_file(tmp_path, LASTING), in_file(tmp_path, LASTING)
+    await other.claim(BOB, turn("running", "plugh"))
+    for number in range(20):
+        await leases.claim(ANN, turn("ended", f"xyzzy {number}"))
+    assert found(b"xyzzy")
+    await leases.release(ANN, "ended")
+    assert await leases.abandoned(5) == []
+    assert not found(b"xyzzy")
+    assert found(b"plugh")
+    await leases.close()
+    await other.close()
