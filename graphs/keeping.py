@@ -78,9 +78,10 @@ async def keep(ports: Ports, turn: LiveTurn, status: TurnStatus) -> None:
     """Save a turn that ended early; a complete answer stays complete.
 
     Goes on when it is cancelled again, for at most `SAVE_SECONDS`. Of a turn that never got
-    its session nothing is kept: the turns there stay in order.
+    its session nothing is kept: the turns there stay in order. One that is kept already is
+    neither saved nor counted again.
     """
-    if not turn.begun:
+    if turn.settled or not turn.begun:
         await dismiss(turn)
         return
     turn.drop_guesses()

@@ -16,7 +16,9 @@ from chatbot.errors import (
 from chatbot.leases.queues import SessionQueues
 from chatbot.leases.records import LEASE_SECONDS, busy
 from chatbot.ports import ChatHistory, SessionLeases
+from chatbot.statistics import Statistics
 from chatbot.tasks import pause, stop
+from graphs.keeping import log_turn
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -33,10 +35,20 @@ class Lease:
     A turn whose session another one has taken is broken off: two are never mixed.
     """
 
-    def __init__(self, turn: LiveTurn, leases: SessionLeases, history: ChatHistory) -> None:
+    def __init__(
+        self,
+        turn: LiveTurn,
+        leases: SessionLeases,
+        history: ChatHistory,
+        statistics: Statistics,
+        *,
+        renew_seconds: float = RENEW_SECONDS,
+    ) -> None:
         self._turn = turn
         self._leases = leases
         self._history = history
+        self._statistics = statistics
+        self._renew_seconds = renew_seconds
         self._stopping = asyncio.Event()
         self._waits = False
         self._released = False
@@ -108,7 +120,7 @@ class Lease:
         renewed_at = loop.time()
         idle, seen = 0, None
         while idle < IDLE_RENEWALS:
-            await pause(self._stopping, RENEW_SECONDS)
+            await pause(self._stopping, self._renew_seconds)
             if self._stopping.is_set():
                 return
             last = self._turn.last_step
@@ -130,6 +142,8 @@ class Lease:
         self._turn.drop_guesses()
         status: TurnStatus = "complete" if self._turn.finished else "stopped"
         await self._keep(self._turn.kept_as(status))
+        self._turn.settled = True
+        log_turn(self._turn, status, self._statistics)
         await self._release(self._turn.id)
         self._released = True
         message = "Nothing went on with this answer for too long. Please ask again."

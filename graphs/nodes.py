@@ -219,8 +219,8 @@ async def save_turn(state: ChatState, runtime: Runtime[Context], *, ports: Ports
     except HistoryError as error:
         turn.degrade("history", f"This turn could not be kept: {error.message}")
     turn.settled = True
-    await turn.let_go()
     log_turn(turn, "complete", ports.statistics)
+    await turn.let_go()
     turn.close()
     if is_kept:
         begin_summary(turn, done, ports, pipeline_of(state, runtime, ports))

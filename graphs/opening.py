@@ -80,7 +80,7 @@ async def open_turn(
         InputError: The turn is to replace one that does not exist.
     """
     if ports.leases is not None:
-        lease = Lease(turn, ports.leases, ports.history)
+        lease = Lease(turn, ports.leases, ports.history, ports.statistics)
         turn.let_go = lease.end
         await lease.take(ports.queues, ports.limits.wait_seconds)
     turn.begun = True

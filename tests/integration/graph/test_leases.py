@@ -9,8 +9,13 @@ import pytest
 from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError
 from chatbot.leases.local import LocalLeases
-from chatbot.ports import Limits
+from chatbot.leases.queues import SessionQueues
+from chatbot.ports import Limits, Ports
+from chatbot.statistics import Statistics
 from graphs import Chatbot
+from graphs.keeping import keep
+from graphs.leasing import Lease
+from graphs.turn import LiveTurn
 from tests.integration.graph.conftest import Bench
 from tests.ports import Call, Said
 
@@ -262,3 +267,31 @@ async def test_a_session_is_held_as_soon_as_the_store_of_leases_is_back(bench: B
     assert degraded == [{"part": "lease", "reason": "The store is away."}]
     assert await bot.running("s") is None
     await leases.close()
+
+
+async def test_a_turn_whose_run_is_gone_is_kept_and_counted_once(
+    bench: Bench, leases: LocalLeases
+) -> None:
+    session, statistics = Session(session_id="s"), Statistics()
+    now = asyncio.get_running_loop().time()
+    turn = LiveTurn(
+        session=session, turn_id="1", question="?", emit=lambda _: None, deadline=now + 60
+    )
+    lease = Lease(turn, leases, bench.history, statistics, renew_seconds=0.01)
+    turn.let_go = lease.end
+    turn.begun = True
+    await lease.take(SessionQueues(), 5)
+    async with asyncio.timeout(5):
+        while not turn.settled:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.01)
+    ports = Ports(
+        history=bench.history,
+        knowledge=bench.knowledge,
+        model=bench.model,
+        statistics=statistics,
+    )
+    await keep(ports, turn, "failed")  # where its run was only late
+    assert await leases.running(session) is None
+    [kept] = (await bench.history.load(session, limit=9)).turns
+    assert (kept.id, kept.status) == ("1", "stopped")
+    assert statistics.summary()["statuses"] == {"stopped": 1}
