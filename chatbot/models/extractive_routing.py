@@ -20,6 +20,8 @@ LOOKED_AT = 6  # passages of each search
 
 KNOWLEDGE = 0.5  # the probability from which a question is looked up
 UNSURE = 0.4  # a relevance below it does not tell that the question stands alone
+NEAR = 0.4  # the share of its words, as found alone, that must stand with the earlier subject
+WHOLE = 0.95  # the share from which a passage has all words of a message, as of a bare keyword
 # Fitted by `benchmarks/routing.py --fit`, which also measures how well they hold elsewhere.
 _FIRST = (6.7, 2.3, -2.7, -4.1)
 _LATER = (6.1, 1.2, 1.7, 1.7, 3.2, 1.5, -3.7, -4.4)
@@ -71,15 +73,20 @@ class Signals:
         """Return the probability that the question needs the knowledge base."""
         weights = _FIRST if first else _LATER
         total = sum(map(mul, weights, self.values(first=first)))
-        return 1 / (1 + math.exp(-total))
+        probability = 1 / (1 + math.exp(-total))
+        if first or self.covered_alone < WHOLE:
+            return probability
+        return max(probability, self.knowledge(first=True))
 
     @property
     def follow_up(self) -> bool:
         """Whether the question is better asked together with the earlier subject.
 
-        It is if it points back, or unless passages elsewhere have more of its words.
+        It is if it points back, or unless passages elsewhere have more of its words: clearly
+        more, where they do not tell that it stands alone.
         """
-        return self.refers or self.alone < UNSURE or self.covered_joined >= self.covered_alone
+        share = NEAR if self.alone < UNSURE else 1.0
+        return self.refers or self.covered_joined >= share * self.covered_alone
 
 
 class Dialogue:

@@ -127,6 +127,8 @@ async def model(tmp_path: Path) -> AsyncIterator[ExtractiveChatModel]:
         pytest.param("What is the hotel limit in Shanghai?", HANDBOOK, id="expenses, English"),
         pytest.param("E30是什么意思", MACHINE, id="error code, Chinese"),
         pytest.param("How do I descale the machine?", MACHINE, id="descaling, English"),
+        pytest.param("warranty", MACHINE, id="bare keyword, English"),
+        pytest.param("病假", HANDBOOK, id="bare keyword, Chinese"),
     ],
 )
 async def test_a_first_question_goes_where_it_is_known(
@@ -207,6 +209,9 @@ async def test_a_follow_up_gets_the_subject_it_goes_on_with(
             ("What is the hotel limit in Beijing?", "Who translated Walden?"),
             id="another assistant",
         ),
+        pytest.param(("I lost my access badge", "When did Thoreau die?"), id="hardly known"),
+        pytest.param(("How often should I descale?", "password"), id="keyword, English"),
+        pytest.param(("E21是什么意思", "年假"), id="keyword, Chinese"),
     ],
 )
 async def test_a_new_subject_stands_alone(
