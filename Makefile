@@ -3,7 +3,7 @@
 # make sdk SDK=0.26.0   the tests of RAGFlow with that version of its SDK
 # make aegra  the tests of aegra (aegra.json), with PostgreSQL and Redis, on Python 3.12 or 3.13
 # make check  format, lint, types        make format  mends what can be mended
-# make bench  the figures of the README  make chaos   MongoDB killed for minutes on end
+# make bench  writes docs/figures.md     make chaos   MongoDB killed for minutes on end
 # make constraints  pins the newest releases    make clean   removes what was installed
 
 PYTHON ?= python3
@@ -63,8 +63,9 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/dev.stamp
-	$(BIN)/python -m benchmarks
+# ARGS names parts; all of them write docs/figures.md.
+bench: $(VENV)/dev.stamp $(VENV)-bench/stamp
+	$(BIN)/python -m benchmarks $(ARGS)
 
 chaos: $(VENV)/dev.stamp
 	CHAOS_SECONDS=$(or $(CHAOS_SECONDS),300) $(BIN)/python -m pytest tests -k chaos --timeout 3600
@@ -95,3 +96,10 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/uv
 	@echo "Installing the chatbot and what its tests need ..."
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev,anthropic,google]'
 	@touch $@ $(VENV)/run.stamp
+
+# What the benchmarks compare with wants other versions of the same packages.
+$(VENV)-bench/stamp: pyproject.toml | $(BIN)/uv
+	@echo "Installing what the benchmarks compare with ..."
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(VENV)-bench
+	@$(BIN)/uv pip install --quiet --python $(VENV)-bench/bin/python --group bench
+	@touch $@

@@ -10,10 +10,9 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
+from benchmarks.steps import MODEL
 from chatbot.models.endpoints import Endpoint, ModelChoice
 from chatbot.settings import Settings
-
-MODEL = "qwen-benchmark"
 
 
 class Stream(Protocol):

@@ -1,21 +1,21 @@
 """The steps of a turn written by hand, with httpx and with aiohttp: what is to be beaten.
 
 Route by a tool call, retrieve, answer, one after the other; the history is a list. There is
-nothing of what makes a service: no failover, no limits, no citations, nothing is kept.
+nothing of what makes a service: no failover, no limits, no citations, nothing is kept. Each
+loads only what it needs, so that its start can be compared too.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import aiohttp
-import httpx
+from benchmarks.steps import MODEL, SECONDS, TASK, Services, Told
 
-from benchmarks.clients import MODEL
-from chatbot.prompts import SHIPPED
-from tests.servers.ragflow import KEY
+if TYPE_CHECKING:
+    import aiohttp
+    import httpx
 
 Messages = list[dict[str, str]]
 
@@ -35,47 +35,49 @@ class Transport(Protocol):
 class HandWritten:
     """Answers questions with as little as there can be between the services and the caller."""
 
-    def __init__(self, transport: Transport, model_url: str, ragflow_url: str) -> None:
+    def __init__(self, transport: Transport, services: Services, told: Told) -> None:
         self._transport = transport
-        self._completions = f"{model_url}/v1/chat/completions"
-        self._ragflow = f"{ragflow_url}/api/v1"
-        self._prompts = {path.stem: path.read_text("utf-8") for path in SHIPPED.glob("*.md")}
-        self._chats: dict[str, Any] = {}
+        self._completions = f"{services.model}/v1/chat/completions"
+        self._retrieval = f"{services.ragflow}/api/v1/retrieval"
+        self._told = told
         self._said: dict[str, Messages] = defaultdict(list)
+
+    @classmethod
+    async def open(cls, transport: Transport, services: Services) -> "HandWritten":
+        """Ask RAGFlow for its assistants first."""
+        listed = await transport.call("GET", f"{services.ragflow}/api/v1/chats")
+        return cls(transport, services, Told(listed))
 
     async def stream(self, question: str, session_id: str) -> AsyncIterator[str]:
         """Yield the pieces of the answer."""
-        if not self._chats:
-            listed = await self._transport.call("GET", f"{self._ragflow}/chats")
-            self._chats = {chat["name"]: chat for chat in listed["data"]["chats"]}
         said = self._said[session_id]
-        asked = {"role": "user", "content": question}
-        names, query = await self._route([*said, asked], follow_up=bool(said))
-        if names:
-            passages = await self._retrieve(query or question, names)
-            system = self._prompts["answer"]
-            task = f"<passages>\n{passages}\n</passages>\n\n<question>\n{question}\n</question>"
-        else:
-            system = self._prompts["chat"]
-            task = question
-        body = self._body(system, [*said, {"role": "user", "content": task}])
         answer = ""
+        async for text in self.answer(question, said):
+            answer += text
+            yield text
+        said += [_message("user", question), _message("assistant", answer)]
+
+    async def answer(self, question: str, said: Messages) -> AsyncIterator[str]:
+        """Yield the pieces of the answer to a question after what was said."""
+        asked = [*said, _message("user", question)]
+        names, query = await self._route(asked, follow_up=bool(said))
+        system, task = self._told.chat, question
+        if names:
+            system = self._told.answer
+            passages = await self._retrieve(query or question, names)
+            task = TASK.format(passages=passages, question=question)
+        body = _body(system, [*said, _message("user", task)])
         async for delta in self._transport.stream(self._completions, body):
             if text := delta.get("content"):
-                answer += text
                 yield text
-        said += [asked, {"role": "assistant", "content": answer}]
 
     async def _route(self, messages: Messages, *, follow_up: bool) -> tuple[list[str], str]:
-        described = "\n".join(f"- {n}: {c['description']}" for n, c in self._chats.items())
-        system = self._prompts["router"].replace("$assistants", described)
-        names = {"type": "array", "items": {"type": "string", "enum": list(self._chats)}}
-        properties: dict[str, Any] = {"assistants": names}
-        if follow_up:
-            properties["question"] = {"type": "string"}
-        tools = [_tool("knowledge_base", properties), _tool("general_chat", {})]
+        tools = [
+            _tool("knowledge_base", self._told.parameters(follow_up=follow_up)),
+            _tool("general_chat", {"type": "object", "properties": {}}),
+        ]
         name = arguments = ""
-        body = {**self._body(system, messages), "tools": tools}
+        body = {**_body(self._told.router, messages), "tools": tools}
         async for delta in self._transport.stream(self._completions, body):
             for call in delta.get("tool_calls", ()):
                 name += call["function"].get("name", "")
@@ -84,25 +86,27 @@ class HandWritten:
         return chosen.get("assistants", []), chosen.get("question", "")
 
     async def _retrieve(self, query: str, names: list[str]) -> str:
-        ids = [id_ for name in names for id_ in self._chats[name]["dataset_ids"]]
-        body = {"question": query, "dataset_ids": ids, "page_size": 6}
-        found = await self._transport.call("POST", f"{self._ragflow}/retrieval", body)
+        body = self._told.retrieval(query, names)
+        found = await self._transport.call("POST", self._retrieval, body)
         return "\n".join(chunk["content"] for chunk in found["data"]["chunks"])
 
-    def _body(self, system: str, messages: Messages) -> dict[str, Any]:
-        told = [{"role": "system", "content": system}, *messages]
-        return {"model": MODEL, "stream": True, "messages": told}
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
 
 
-def _tool(name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+def _body(system: str, messages: Messages) -> dict[str, Any]:
+    return {"model": MODEL, "stream": True, "messages": [_message("system", system), *messages]}
+
+
+def _tool(name: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
 class Httpx:
     """The calls with httpx."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: "httpx.AsyncClient") -> None:
         self._client = client
 
     async def call(self, method: str, url: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
@@ -120,7 +124,7 @@ class Httpx:
 class Aiohttp:
     """The calls with aiohttp."""
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
+    def __init__(self, session: "aiohttp.ClientSession") -> None:
         self._session = session
 
     async def call(self, method: str, url: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
@@ -137,18 +141,21 @@ class Aiohttp:
 
 
 @asynccontextmanager
-async def with_httpx(model_url: str, ragflow_url: str) -> AsyncIterator[HandWritten]:
+async def with_httpx(services: Services) -> AsyncIterator[HandWritten]:
     """Open the version with httpx."""
+    import httpx  # noqa: PLC0415 - only one of two libraries
+
     limits = httpx.Limits(max_connections=None)
-    headers = {"Authorization": f"Bearer {KEY}"}
-    async with httpx.AsyncClient(timeout=60, limits=limits, headers=headers) as client:
-        yield HandWritten(Httpx(client), model_url, ragflow_url)
+    headers = dict(services.headers)
+    async with httpx.AsyncClient(timeout=SECONDS, limits=limits, headers=headers) as client:
+        yield await HandWritten.open(Httpx(client), services)
 
 
 @asynccontextmanager
-async def with_aiohttp(model_url: str, ragflow_url: str) -> AsyncIterator[HandWritten]:
+async def with_aiohttp(services: Services) -> AsyncIterator[HandWritten]:
     """Open the version with aiohttp."""
-    headers = {"Authorization": f"Bearer {KEY}"}
+    import aiohttp  # noqa: PLC0415 - only one of two libraries
+
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        yield HandWritten(Aiohttp(session), model_url, ragflow_url)
+    async with aiohttp.ClientSession(connector=connector, headers=services.headers) as session:
+        yield await HandWritten.open(Aiohttp(session), services)

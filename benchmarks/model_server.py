@@ -4,7 +4,8 @@
 
 The last message of a request may hold a `Pace`. A request with tools is a router's: where that
 message says "hello" it is sent to the general chat, else to the knowledge base. The first token
-of any reply comes after `FIRST_TOKEN`, unless a pace was asked for.
+of any reply comes after `FIRST_TOKEN`, unless a pace was asked for. Who does not want a stream
+waits for all of it. `GET /calls` tells how many calls there were.
 """
 
 import asyncio
@@ -51,7 +52,12 @@ class Pace:
 def served(module: str = "benchmarks.model_server") -> Iterator[str]:
     """Run a server's module in a process of its own and yield its address."""
     command = [sys.executable, "-m", module]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - ourselves
+    with subprocess.Popen(  # noqa: S603 - ourselves
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,  # Ctrl-C is for the one who measures, and who ends this then
+    ) as server:
         assert server.stdout is not None  # noqa: S101 - it is a pipe
         try:
             yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
@@ -67,11 +73,20 @@ async def _serve() -> None:
         await server.serve_forever()
 
 
+calls = 0
+
+
 async def _handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     raw: socket.socket = writer.get_extra_info("socket")
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         while head := await reader.readuntil(b"\r\n\r\n"):
+            if head.startswith(b"GET"):
+                body = str(calls).encode()
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+                )
+                continue
             length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
             await _reply(writer, json.loads(await reader.readexactly(length)))
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -79,15 +94,27 @@ async def _handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def _reply(writer: asyncio.StreamWriter, request: Mapping[str, Any]) -> None:
+    global calls  # noqa: PLW0603 - of this process, which does nothing else
+    calls += 1
     content = request["messages"][-1]["content"]
     text = content if isinstance(content, str) else content[0]["text"]
     pace = Pace.asked_for(text)
     await asyncio.sleep(0 if pace else FIRST_TOKEN)
     if tools := request.get("tools"):
-        frames, gap, burst = _call(text, tools), GAP, 1
+        deltas, gap, burst = _call(text, tools), GAP, 1
     else:
         pace = pace or Pace()
-        frames, gap, burst = [_WORD] * pace.tokens, pace.gap, pace.burst
+        deltas, gap, burst = [_WORD] * pace.tokens, pace.gap, pace.burst
+    if not request.get("stream"):
+        await asyncio.sleep(len(deltas) / burst * gap)
+        body = _whole(deltas)
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        )
+        await writer.drain()
+        return
+    frames = [_WORD_FRAME if delta is _WORD else _frame(delta, None) for delta in deltas]
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n"
@@ -102,8 +129,8 @@ async def _reply(writer: asyncio.StreamWriter, request: Mapping[str, Any]) -> No
     await writer.drain()
 
 
-def _call(text: str, tools: Sequence[Mapping[str, Any]]) -> list[bytes]:
-    """Return the frames of a router's call: the name, then the arguments in a few pieces."""
+def _call(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the deltas of a router's call: the name, then the arguments in a few pieces."""
     name, arguments = "general_chat", "{}"
     if SMALL_TALK not in text:
         name = "knowledge_base"
@@ -120,23 +147,46 @@ def _call(text: str, tools: Sequence[Mapping[str, Any]]) -> list[bytes]:
         {"index": 0, "function": {"arguments": arguments[start : start + size]}}
         for start in range(0, len(arguments), size)
     ]
-    return [_frame({"tool_calls": [call]}, None) for call in calls]
+    return [{"tool_calls": [call]} for call in calls]
+
+
+def _whole(deltas: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the reply to who does not want a stream."""
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    for delta in deltas:
+        if text := delta.get("content"):
+            message["content"] = (message["content"] or "") + text
+        for call in delta.get("tool_calls", ()):
+            whole = message.setdefault(
+                "tool_calls", [{**call, "function": {**call["function"]}}]
+            )
+            if "name" not in call["function"]:
+                whole[0]["function"]["arguments"] += call["function"]["arguments"]
+    finish = "tool_calls" if "tool_calls" in message else "stop"
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    usage = {"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 960}
+    data = {**_HEAD, "object": "chat.completion", "usage": usage, "choices": [choice]}
+    return json.dumps(data).encode()
 
 
 def _frame(delta: Mapping[str, Any], finish: str | None) -> bytes:
     data = {
-        "id": "chatcmpl-00000000000000000000000000000000",
+        **_HEAD,
         "object": "chat.completion.chunk",
-        "created": 1790000000,
-        "model": "benchmark",
-        "system_fingerprint": None,
         "usage": {"prompt_tokens": 900, "completion_tokens": 60} if finish else None,
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
     }
     return f"data: {json.dumps(data)}\n\n".encode()
 
 
-_WORD = _frame({"content": "token "}, None)
+_HEAD = {
+    "id": "chatcmpl-00000000000000000000000000000000",
+    "created": 1790000000,
+    "model": "benchmark",
+    "system_fingerprint": None,
+}
+_WORD = {"content": "token "}
+_WORD_FRAME = _frame(_WORD, None)
 
 
 if __name__ == "__main__":

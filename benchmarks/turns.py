@@ -1,207 +1,275 @@
-"""What a whole turn costs: first token, CPU, many sessions at once, memory.
+"""What a whole turn costs, ours and the same steps in other ways: time, CPU, crowds, memory.
 
     python -m benchmarks.turns [part of a system's name ...]
 
 The model server takes 300 ms to the first token of a reply and then sends 50 tokens a second,
-60 for an answer; RAGFlow's retrieval takes 150 ms. Each runs in a process of its own. Every
-system does the same steps: route by a tool call, retrieve, answer. CPU is that of this process
-alone. Ours runs as it is served: leases, SQLite, citations, time limits; without traces and
-checkpoints.
+60 for an answer; RAGFlow's retrieval takes 150 ms. Services and systems are processes of their
+own, one system works at a time, and all take turns in every round, so that noise hits them
+alike. Ours runs as it is served: leases, SQLite, citations, limits; without traces.
 """
 
-import asyncio
-import gc
 import sys
-import time
+import urllib.request
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol, cast
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import mean, median
+from typing import Any
 
-from benchmarks.clients import MODEL
-from benchmarks.handwritten import with_aiohttp, with_httpx
-from benchmarks.model_server import SUBJECT, Pace, served
-from chatbot.settings import Settings
+from benchmarks.model_server import ANSWER_TOKENS, FIRST_TOKEN, GAP, SUBJECT, served
+from benchmarks.ragflow_server import RETRIEVAL_SECONDS
+from benchmarks.report import Chart, Report, Table, Target, progress
+from benchmarks.steps import Services
+from benchmarks.systems import OURS, WAYS
+from benchmarks.workers import JobError, Worker, working
 from tests.servers.ragflow import KEY
 
-FIRST = f"How long does the warranty of the {SUBJECT} pump last?"
-FOLLOW_UP = "And in months?"
-SMALL_TALK = "hello, how are you?"
-SINGLE_TURNS = 6
-CROWDS = (50, 200)
-STREAMS = 200
-SESSIONS = 100  # at once, several times
-QUICK = f"hello: {Pace(tokens=20, gap=0.0, burst=20)}"
-TARGETS = "target: 660 / 1100 / 630 ms, 20 ms of CPU, 40 turns/s at 200 sessions"
-
-
-class System(Protocol):
-    """Answers one question of a session in pieces."""
-
-    def stream(self, question: str, session_id: str) -> AsyncIterator[str]:
-        """Yield the answer's pieces."""
-        ...
-
-
-class Ours:
-    """The chatbot as Python uses it."""
-
-    def __init__(self, bot: Any) -> None:  # noqa: ANN401 - imported where it is opened
-        self._bot = bot
-
-    async def stream(self, question: str, session_id: str) -> AsyncIterator[str]:
-        """See `System`."""
-        async with aclosing(self._bot.stream(question, session_id=session_id)) as events:
-            async for event in events:
-                if event["type"] == "content":
-                    yield event["data"]
-                elif event["type"] == "error":
-                    raise RuntimeError(event["data"]["message"])
-
-
-@asynccontextmanager
-async def ours(model_url: str, ragflow_url: str) -> AsyncIterator[System]:
-    """Open the chatbot with these services and its embedded history."""
-    from graphs.conversation import open_chatbot  # noqa: PLC0415 - only one of several systems
-
-    with TemporaryDirectory() as folder:
-        settings = Settings(
-            chatbot_data_dir=Path(folder),
-            llm_model=MODEL,
-            openai_base_url=f"{model_url}/v1",
-            ragflow_base_url=ragflow_url,
-            ragflow_api_key=cast("Any", KEY),
-        )
-        async with open_chatbot(settings) as bot:
-            yield Ours(bot)
-
-
-Opening = Callable[[str, str], AbstractAsyncContextManager[System]]
-SYSTEMS: dict[str, Opening] = {
-    "httpx by hand": with_httpx,
-    "aiohttp by hand": with_aiohttp,
-    "ours": ours,
+KINDS = {
+    "first turn": f"How long does the warranty of the {SUBJECT} pump last?",
+    "follow-up": "And in months?",
+    "small talk": "hello, how are you?",
 }
+LIMITS = {"first turn": 660, "follow-up": 1100, "small talk": 630}  # ms to the first token
+CPU_LIMIT = 20  # ms a turn
+CROWDS = (50, 200)
+RATE = 40  # turns a second of the largest crowd
+STREAMS = 200  # open at once
+STARVED = 2.0  # times as long as the session in the middle
+ROUNDS = 5
+CROWD_ROUNDS = 2
+
+Samples = dict[str, dict[str, list[dict[str, float]]]]  # of each system, of each kind of turn
+Crowds = dict[str, dict[int, list[dict[str, Any]]]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Took:
-    """How long a turn took until its first piece and until its end, in seconds."""
-
-    first: float
-    whole: float
-
-
-async def ask(system: System, question: str, session_id: str) -> Took:
-    """Ask and read the whole answer."""
-    started = time.perf_counter()
-    first = 0.0
-    async with aclosing(cast("Any", system.stream(question, session_id))) as pieces:
-        async for _ in pieces:
-            first = first or time.perf_counter() - started
-    return Took(first=first, whole=time.perf_counter() - started)
-
-
-async def single(system: System) -> dict[str, tuple[float, float]]:
-    """Return first token and CPU, both in milliseconds, of each kind of turn, one at a time."""
-    kinds = {"first turn": FIRST, "follow-up": FOLLOW_UP, "small talk": SMALL_TALK}
-    found: dict[str, tuple[float, float]] = {}
-    firsts: dict[str, list[float]] = {kind: [] for kind in kinds}
-    cpu = dict.fromkeys(kinds, 0.0)
-    for number in range(SINGLE_TURNS + 1):
-        session_id = uuid.uuid4().hex
-        for kind, question in kinds.items():
-            session = uuid.uuid4().hex if kind == "small talk" else session_id
-            started = time.process_time()
-            took = await ask(system, question, session)
-            if number:  # the very first ones warm up
-                cpu[kind] += time.process_time() - started
-                firsts[kind].append(took.first)
-    for kind in kinds:
-        median = sorted(firsts[kind])[SINGLE_TURNS // 2]
-        found[kind] = (median * 1000, cpu[kind] / SINGLE_TURNS * 1000)
+def singles(workers: Mapping[str, Worker], model_url: str) -> Samples:
+    """Let the systems take turns, one turn at a time."""
+    found: Samples = {name: defaultdict(list) for name in workers}
+    progress("turns: warming up")
+    for question in [*KINDS.values()] * 2:
+        for worker in workers.values():
+            worker.begin("turn", question=question, session="warm")
+        for worker in workers.values():
+            worker.reply()
+    for number in range(ROUNDS):
+        for name, worker in workers.items():
+            progress(f"turns: round {number + 1} of {ROUNDS}, {name}")
+            session = uuid.uuid4().hex
+            for kind, question in KINDS.items():
+                of = uuid.uuid4().hex if kind == "small talk" else session
+                before = _calls(model_url)
+                took = worker.do("turn", question=question, session=of)
+                found[name][kind].append({**took, "calls": _calls(model_url) - before})
     return found
 
 
-async def crowd(system: System, sessions: int) -> tuple[float, float, Sequence[Took]]:
-    """Return turns a second, CPU a turn, and each turn, of two turns in each session."""
+def _calls(model_url: str) -> int:
+    with urllib.request.urlopen(f"{model_url}/calls") as reply:  # noqa: S310 - our own server
+        return int(reply.read())
 
-    async def session() -> list[Took]:
-        session_id = uuid.uuid4().hex
-        return [await ask(system, text, session_id) for text in (FIRST, FOLLOW_UP)]
 
-    started, cpu = time.perf_counter(), time.process_time()
-    turns = [
-        t for took in await asyncio.gather(*(session() for _ in range(sessions))) for t in took
+def crowds(workers: Mapping[str, Worker], samples: Samples) -> Crowds:
+    """Let many sessions ask at once. One session alone is what the samples have."""
+    found: Crowds = {name: defaultdict(list) for name in workers}
+    for name, alone in samples.items():
+        turns = list(zip(alone["first turn"], alone["follow-up"], strict=True))
+        one = sorted(first["whole"] + later["whole"] for first, later in turns)
+        used = mean(took["cpu"] for pair in turns for took in pair)
+        found[name][1] = [{"rate": 2 / mean(one), "cpu": used, "sessions": one}]
+    questions = [KINDS["first turn"], KINDS["follow-up"]]
+    for sessions in CROWDS:
+        for number in range(CROWD_ROUNDS):
+            for name, worker in workers.items():
+                progress(f"turns: {sessions} sessions, round {number + 1}, {name}")
+                try:
+                    took = worker.do("crowd", sessions=sessions, questions=questions)
+                except JobError as error:  # some do not bear it: the others go on
+                    progress(f"turns: {name} failed: {error}")
+                    continue
+                found[name][sessions].append(took)
+    return found
+
+
+def memories(workers: Mapping[str, Worker]) -> dict[str, dict[str, float]]:
+    """Ask each for its memory."""
+    found = {}
+    for name, worker in workers.items():
+        progress(f"turns: memory, {name}")
+        try:
+            found[name] = worker.do("memory", streams=STREAMS, sessions=50, repeated=3)
+        except JobError as error:
+            progress(f"turns: {name} failed: {error}")
+    return found
+
+
+def times_table(samples: Samples) -> Table:
+    """Return first token and whole turn."""
+    columns = ["", *(f"{kind}, first token" for kind in KINDS), *(f"{k}, whole" for k in KINDS)]
+    rows = [
+        [name, *(_ms(of[kind], "first") for kind in KINDS)]
+        + [_ms(of[kind], "whole") for kind in KINDS]
+        for name, of in samples.items()
     ]
-    wall, used = time.perf_counter() - started, time.process_time() - cpu
-    return len(turns) / wall, used / len(turns) * 1000, turns
+    note = (
+        f"Milliseconds, medians of {ROUNDS} rounds. Each reply of the model begins after "
+        f"{FIRST_TOKEN * 1000:.0f} ms and has {1 / GAP:.0f} tokens a second, "
+        f"{ANSWER_TOKENS} in an answer; retrieval takes {RETRIEVAL_SECONDS * 1000:.0f} ms. "
+        "LlamaIndex and Haystack wait for the whole call of the router, as those by hand do."
+    )
+    return Table(title="One turn at a time", columns=columns, rows=rows, note=note)
 
 
-async def memory(system: System) -> tuple[float, float]:
-    """Return how many KiB an open stream takes, and a session of a turn that has ended."""
-    slow = f"hello: {Pace(tokens=1000, gap=0.05)}"
-    await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(10)))
-    gc.collect()
-    before = resident()
-    running = [asyncio.create_task(ask(system, slow, uuid.uuid4().hex)) for _ in range(STREAMS)]
-    await asyncio.sleep(STREAMS / 40)
-    stream = (resident() - before) / STREAMS
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
-    for _ in range(5):  # what is allocated once
-        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
-    gc.collect()
-    before = resident()
-    for _ in range(5):
-        await asyncio.gather(*(ask(system, QUICK, uuid.uuid4().hex) for _ in range(SESSIONS)))
-    gc.collect()
-    return stream, (resident() - before) / (5 * SESSIONS)
+def cost_table(samples: Samples) -> Table:
+    """Return CPU and calls of the model."""
+    columns = ["", *(f"{k}, CPU" for k in KINDS), *(f"{k}, model calls" for k in KINDS)]
+    rows = [
+        [name, *(_ms(of[kind], "cpu") for kind in KINDS)]
+        + [f"{mean(took['calls'] for took in of[kind]):.1f}" for kind in KINDS]
+        for name, of in samples.items()
+    ]
+    note = (
+        "Milliseconds of CPU of the system's own process, and calls of the model that were "
+        "begun, those that a guess began and that were broken off included."
+    )
+    return Table(title="What a turn costs", columns=columns, rows=rows, note=note)
 
 
-def resident() -> float:
-    """Return the resident memory of this process in KiB."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4
+def crowd_table(found: Crowds) -> Table:
+    """Return how many sessions at once do."""
+    columns = ["", "sessions", "turns/s", "CPU a turn", "session, median", "slowest session"]
+    rows = []
+    for name, of in found.items():
+        for sessions in (1, *CROWDS):
+            took = of[sessions]
+            every = [each for round_ in took for each in round_["sessions"]]
+            cells = ["failed", "", "", ""]
+            if took:
+                rate = median(each["rate"] for each in took)
+                cpu = median(each["cpu"] for each in took) * 1000
+                cells = [f"{rate:.1f}", f"{cpu:.1f} ms", f"{median(every):.2f} s"]
+                cells.append(f"{max(every):.2f} s")
+            rows.append([name, str(sessions), *cells])
+    note = (
+        "Each session asks a first question and a follow-up; all begin at once. The system has "
+        f"one core. With no waiting at all, {CROWDS[-1]} sessions would make about "
+        f"{CROWDS[-1] * max(of[1][0]['rate'] for of in found.values()):.0f} turns a second."
+    )
+    return Table(title="Many sessions at once", columns=columns, rows=rows, note=note)
 
 
-async def measure(name: str, model_url: str, ragflow_url: str) -> None:
-    """Print the figures of one system."""
-    _print(f"== {name}")
-    async with SYSTEMS[name](model_url, ragflow_url) as system:
-        for kind, (first, cpu) in (await single(system)).items():
-            _print(f"{kind:12} first token {first:6.0f} ms   CPU {cpu:6.1f} ms")
-        for sessions in CROWDS:
-            rate, cpu, turns = await crowd(system, sessions)
-            whole = sorted(took.whole for took in turns)
-            first = sorted(took.first for took in turns)
-            middle = len(turns) // 2
-            _print(
-                f"{sessions:4} sessions  {rate:5.1f} turns/s   CPU {cpu:6.1f} ms   "
-                f"first token {first[middle]:.2f} s, slowest {first[-1]:.2f}   "
-                f"whole {whole[middle]:.2f} s, slowest {whole[-1]:.2f}"
-            )
-        stream, session = await memory(system)
-        _print(f"memory        {stream:5.0f} KiB an open stream, {session:5.1f} KiB a session")
+def memory_table(found: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return what is held."""
+    rows = [
+        [name, f"{of['process'] / 1024:.0f} MiB", *(_kib(of[k]) for k in ("stream", "session"))]
+        for name, of in found.items()
+    ]
+    note = (
+        f"Resident memory of the process, what each of {STREAMS} open streams adds, and what "
+        "each session adds after its turn (ours keeps it on the disk, the others in a list)."
+    )
+    columns = ["", "process", "open stream", "session"]
+    return Table(title="Memory", columns=columns, rows=rows, note=note)
 
 
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def targets(samples: Samples, found: Crowds) -> list[Target]:
+    """Compare ours with what it must reach."""
+    of = samples[OURS]
+    checked = [
+        Target(
+            figure=f"first token, {kind}",
+            target=f"≤ {limit} ms",
+            measured=f"{_ms(of[kind], 'first')} ms",
+            met=_median(of[kind], "first") * 1000 <= limit,
+        )
+        for kind, limit in LIMITS.items()
+    ]
+    cpu = max(_median(of[kind], "cpu") for kind in KINDS) * 1000
+    crowd = found[OURS][CROWDS[-1]]
+    rate = median(each["rate"] for each in crowd)
+    worst = max(each["sessions"][-1] / median(each["sessions"]) for each in crowd)
+    return [
+        *checked,
+        Target(
+            figure="CPU a turn, of the dearest kind",
+            target=f"≤ {CPU_LIMIT} ms",
+            measured=f"{cpu:.1f} ms",
+            met=cpu <= CPU_LIMIT,
+        ),
+        Target(
+            figure=f"{CROWDS[-1]} sessions at once, on one core",
+            target=f"≥ {RATE} turns/s",
+            measured=f"{rate:.1f} turns/s",
+            met=rate >= RATE,
+        ),
+        Target(
+            figure="none starved: the slowest of them against the one in the middle",
+            target=f"≤ {STARVED:.0f} times",
+            measured=f"{worst:.1f} times",
+            met=worst <= STARVED,
+        ),
+    ]
+
+
+def charts(samples: Samples, found: Crowds) -> list[Chart]:
+    """Return what the picture shows."""
+    drawn = [
+        Chart(
+            title=f"First token, {kind}",
+            unit="ms",
+            bars={name: _median(of[kind], "first") * 1000 for name, of in samples.items()},
+            target=LIMITS[kind],
+        )
+        for kind in KINDS
+    ]
+    cpu = {
+        name: max(_median(of[kind], "cpu") for kind in KINDS) * 1000
+        for name, of in samples.items()
+    }
+    rates = {
+        name: median(each["rate"] for each in of[CROWDS[-1]])
+        for name, of in found.items()
+        if of[CROWDS[-1]]
+    }
+    most = f"Turns a second, {CROWDS[-1]} sessions"
+    return [
+        *drawn,
+        Chart(title="CPU a turn", unit="ms", bars=cpu, target=CPU_LIMIT),
+        Chart(title=most, bars=rates, target=RATE),
+    ]
+
+
+def _median(took: list[dict[str, float]], figure: str) -> float:
+    return median(each[figure] for each in took)
+
+
+def _ms(took: list[dict[str, float]], figure: str) -> str:
+    milliseconds = _median(took, figure) * 1000
+    return f"{milliseconds:.1f}" if figure == "cpu" else f"{milliseconds:,.0f}"
+
+
+def _kib(kib: float) -> str:
+    return f"{max(kib, 0):.1f} KiB"
 
 
 def main() -> None:
-    """Start the servers and measure each system."""
+    """Start servers and systems, measure, and hand in the report."""
     wanted = sys.argv[1:]
+    names = [each for each in WAYS if not wanted or any(part in each for part in wanted)]
     with served() as model_url, served("benchmarks.ragflow_server") as ragflow_url:
-        for name in SYSTEMS:
-            if not wanted or any(part in name for part in wanted):
-                asyncio.run(measure(name, model_url, ragflow_url))
-        _print(TARGETS)
+        services = Services(model=model_url, ragflow=ragflow_url, key=KEY)
+        with working(dict.fromkeys(names, services)) as workers:
+            samples = singles(workers, model_url)
+            found = crowds(workers, samples)
+            memory = memories(workers)
+    tables = [
+        times_table(samples),
+        cost_table(samples),
+        crowd_table(found),
+        memory_table(memory),
+    ]
+    reached = targets(samples, found) if OURS in names else []
+    report = Report(tables=tables, targets=reached, charts=charts(samples, found))
+    report.hand_in("turns")
 
 
 if __name__ == "__main__":
