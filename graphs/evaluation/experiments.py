@@ -19,13 +19,19 @@ logger = logging.getLogger(__name__)
 
 TIMEOUTS_MS = (3_000, 10_000)
 FLUSH_SECONDS = 20.0
+HIDING = ("HIDE_INPUTS", "HIDE_OUTPUTS")
 
 
 def connect() -> "Experiments | None":
     """Return where the experiments go, or nothing where tracing is off or has no key."""
     if not tracing_is_enabled() or not get_env_var("API_KEY"):
         return None
-    return Experiments(Client(timeout_ms=TIMEOUTS_MS, tracing_sampling_rate=1.0))
+    experiments = Experiments(Client(timeout_ms=TIMEOUTS_MS, tracing_sampling_rate=1.0))
+    hidden = [f"LANGSMITH_{name}" for name in HIDING if get_env_var(name) in {"true", "True"}]
+    if hidden:
+        # A dataset is nothing but questions and answers.
+        experiments.problem = f"{hidden[0]} is set: nothing of it was sent to LangSmith."
+    return experiments
 
 
 class Experiments:

@@ -17,15 +17,17 @@ _WHOLE = {ALL, *LANGUAGES}
 
 
 def print_figures(console: Console, evaluation: Evaluation) -> None:
-    """Print a table for each set: every metric over all, then by language and kind."""
+    """Print a table for each set, by language and kind, then what each metric is."""
+    seen: set[str] = set()
     for name, results in evaluation.sets.items():
         if not results:
             continue
         failed = evaluation.failed(name)
         note = f", {failed} of them failed and count as 0" if failed else ""
         console.print(Text(f"{in_one_line(name)}: {len(results)} cases{note}", style="bold"))
-        table = plain_table("METRIC", "N", "VALUE", "95 %", "ENGLISH", "中文", "WHAT IT IS")
+        table = plain_table("METRIC", "N", "VALUE", "95 %", "ENGLISH", "中文")
         for metric, figures in evaluation.figures(name):
+            seen.add(metric)
             whole = figures[ALL]
             table.add_row(
                 metric,
@@ -33,7 +35,6 @@ def print_figures(console: Console, evaluation: Evaluation) -> None:
                 _number(whole.value),
                 _interval(whole.low, whole.high),
                 *(_of(figures.get(language)) for language in LANGUAGES),
-                Text(METRICS[metric], style="dim"),
             )
             kinds = {kind: each for kind, each in figures.items() if kind not in _WHOLE}
             differ = len({each.value for each in kinds.values()}) > 1
@@ -43,10 +44,14 @@ def print_figures(console: Console, evaluation: Evaluation) -> None:
                 table.add_row(*(Text(cell, style="dim") for cell in cells))
         console.print(table)
         console.print()
+    for metric in METRICS:
+        if metric in seen:
+            console.print(Text(f"{metric}: {METRICS[metric]}", style="dim"))
 
 
 def print_changes(console: Console, evaluation: Evaluation, earlier: Earlier) -> None:
     """Print how each metric differs from an earlier run, and in which cases."""
+    console.print()
     table = plain_table("SINCE THEN", "N", "CHANGE", "95 %", "BETTER", "WORSE")
     for name in evaluation.sets:
         for metric, change in evaluation.changes(name, earlier):

@@ -1,5 +1,8 @@
 import json
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from tests.integration.cli.terminal import run
 from tests.servers.langsmith import langsmith
@@ -71,11 +74,22 @@ def test_a_dead_langsmith_is_told_and_the_figures_are_there(tmp_path: Path) -> N
     assert "recall@5" in done.out
 
 
-def test_without_a_key_nothing_is_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        pytest.param({}, "", id="without a key"),
+        pytest.param(
+            {"LANGSMITH_API_KEY": "lsv2_key", "LANGSMITH_HIDE_INPUTS": "true"},
+            "LANGSMITH_HIDE_INPUTS is set: nothing of it was sent to LangSmith.\n",
+            id="where inputs are hidden",
+        ),
+    ],
+)
+def test_nothing_is_sent(tmp_path: Path, more: Mapping[str, str], told: str) -> None:
     with langsmith() as service:
-        settings = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": service.url}
+        settings = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": service.url, **more}
         done = run(tmp_path, "eval", written(tmp_path), settings=settings)
 
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, told)
     assert not service.datasets
     assert service.traces.raw == b""
