@@ -110,5 +110,5 @@ def _asked(store: MongoStore, state: Document | None) -> Document:
     """Return the condition for the questions that are shown."""
     if state is None or not store.is_live(state):
         return FOREIGN_QUESTION
-    ours = {"seq": {"$gt": state["cleared_seq"], "$mod": [2, 0]}}
+    ours = {"seq": {"$gt": store.cleared_seq(state), "$mod": [2, 0]}}
     return {"$or": [FOREIGN_QUESTION, ours]}

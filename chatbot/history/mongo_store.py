@@ -15,6 +15,7 @@ from chatbot.errors import InputError
 from chatbot.history.adoption import foreign_ids, is_foreign
 from chatbot.history.connection import TURN_SECONDS, deadline
 from chatbot.history.documents import READ, Document, question_id
+from chatbot.history.entries import even, microseconds
 from chatbot.history.schema import Schema
 
 Collection = AsyncCollection[dict[str, Any]]
@@ -84,11 +85,15 @@ class MongoStore:
         """Tell whether there is such a session and it has not expired."""
         return state is not None and state.get("last_active", EPOCH) > self.cutoff
 
+    def cleared_seq(self, state: Document) -> int:
+        """Return the last place that is not shown. Without a turn yet, all that is expired."""
+        return int(state.get("cleared_seq", even(microseconds(self.cutoff))))
+
     def visible(self, documents: Sequence[Document], state: Document | None) -> list[Document]:
         """Return those of the documents that are shown."""
         if state is None or not self.is_live(state):
             return []
-        cleared = state["cleared_seq"]
+        cleared = self.cleared_seq(state)
         return [item for item in documents if not is_foreign(item) and item["seq"] > cleared]
 
     async def named(

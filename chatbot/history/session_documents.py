@@ -85,7 +85,7 @@ def cleared_before(at: datetime) -> list[Document]:
         "cleared_seq": place,
         "cleared_at": {"$max": ["$cleared_at", Int64(microseconds(at))]},
         "last_seq": {"$max": ["$last_seq", place]},
-        "title": {"$cond": [is_all, {"$literal": ""}, "$title"]},
+        "title": {"$cond": [is_all, {"$literal": ""}, {"$ifNull": ["$title", ""]}]},
         "created_at": {"$ifNull": ["$created_at", at]},
         "last_active": {"$max": ["$last_active", at]},
         "kept_at": {"$ifNull": ["$kept_at", at]},

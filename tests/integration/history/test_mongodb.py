@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,22 @@ def locked() -> Iterator[Mongod]:
         server.kill()
         server.start("--auth")
         yield server
+
+
+async def test_an_import_that_came_no_further_than_its_first_step_is_no_obstacle(
+    mongod: Mongod, database: str
+) -> None:
+    async with mongo_history(mongod, database) as history:
+        await history.revive(SESSION, at=datetime.now(UTC))
+        assert (await history.load(SESSION, limit=9)).turns == ()
+        assert await history.find(SESSION, "1") is None
+        assert await history.turns(SESSION) == ()
+        assert await history.sessions(SESSION.user_id, limit=9) == ()
+        assert await history.clear(SESSION) == 0
+        await history.revive(SESSION, at=datetime.now(UTC))
+        await history.restore(SESSION, "here", [turn("1")])
+        await history.save(SESSION, turn("2", started_at=datetime.now(UTC)))
+        assert [each.id for each in await history.turns(SESSION)] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
