@@ -97,6 +97,7 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         reason = f"There is no assistant named {', '.join(missing)}; it was chosen by itself."
         turn.degrade("assistants", reason)
     available = named or known
+    turn.elsewhere = [each for each in known if each not in available]
     if ports.limits.prefetch and not state.history and choices.route != "general_chat":
         turn.prefetch = Prefetch(
             ports.knowledge,

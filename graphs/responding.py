@@ -18,7 +18,7 @@ from chatbot.errors import KnowledgeBaseError
 from chatbot.messages import text_of
 from chatbot.ports import Ports, Respondent
 from graphs.keeping import running
-from graphs.searching import outcome_of
+from graphs.searching import not_asked, outcome_of
 from graphs.state import ChatState, ChatUpdate, Context
 from graphs.tracing import describe_trace
 from graphs.turn import LiveTurn
@@ -52,6 +52,9 @@ async def respond(state: ChatState, runtime: Runtime[Context], *, ports: Ports) 
         if turn.answer:
             raise
         turn.degrade("knowledge", f"{assistant.name}: {error.message}")
+        if not others["assistants"] and turn.elsewhere:
+            turn.degrade("assistants", not_asked([assistant.name]))
+            others["assistants"] = turn.elsewhere
         return {**others, "outcome": outcome_of(error)}
     if not turn.answer.strip():
         return others

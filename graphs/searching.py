@@ -39,6 +39,11 @@ def outcome_of(error: KnowledgeBaseError) -> Outcome:
     return "forbidden" if error.kind == "forbidden" else "unavailable"
 
 
+def not_asked(names: Iterable[str]) -> str:
+    """Return why others are asked than the caller has named."""
+    return f"{', '.join(names)} could not be asked; others were chosen instead."
+
+
 async def search(
     turn: LiveTurn,
     knowledge: Searcher,
@@ -49,6 +54,8 @@ async def search(
 ) -> SearchResult:
     """Ask the chosen assistants; where they fail or know nothing, ask the others.
 
+    If all fail that the caller has named, those are asked that he has not.
+
     The turn's record holds the query. What failed is noted in the turn.
     """
     query: str = turn.record["query"]
@@ -57,6 +64,12 @@ async def search(
     others = [assistant for assistant in available if assistant not in first]
     if others and not result.passages:
         more = await _ask(turn, knowledge, limits, query, rank(query, others, ASKED_AT_ONCE))
+        result = _together(result, more, limits.passages)
+    if turn.elsewhere and result.outcome in {"unavailable", "forbidden"}:
+        turn.degrade("assistants", not_asked(result.failed))
+        more = await _ask(
+            turn, knowledge, limits, query, rank(query, turn.elsewhere, ASKED_AT_ONCE)
+        )
         result = _together(result, more, limits.passages)
     if passages := result.passages or result.uncertain:
         return replace(result, passages=passages, outcome="found")

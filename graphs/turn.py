@@ -25,7 +25,8 @@ class LiveTurn:
     `emit` takes each event, `deadline` is a time of the running event loop. `let_go` frees the
     session, once the turn holds it, which `begun` says. `finished` says that the answer is
     whole, `settled` that the history has what it is to have of it. `so_far` tells what is to be
-    noted of an answer that is being written. `out_of_sight` are turns that no prompt shows;
+    noted of an answer that is being written. `elsewhere` are the assistants that the caller did
+    not name, should all those fail that he did. `out_of_sight` are turns that no prompt shows;
     `images` are the question's, `earlier_images` those of earlier turns, by their ids.
     """
 
@@ -58,6 +59,7 @@ class LiveTurn:
         self.images: Sequence[Mapping[str, Any]] = ()
         self.earlier_images: Mapping[str, Sequence[Mapping[str, Any]]] = {}
         self.permitted: frozenset[str] | None = None
+        self.elsewhere: Sequence[Assistant] = ()
         self.out_of_sight: Sequence[Turn] = ()
 
     def note(self, **facts: object) -> None:

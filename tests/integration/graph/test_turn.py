@@ -251,6 +251,25 @@ async def test_the_caller_may_name_assistants(bench: Bench) -> None:
     assert "no such" in answer.metadata["degraded"][0]["reason"]
 
 
+async def test_where_the_named_assistant_fails_another_one_is_chosen(bench: Bench) -> None:
+    bench.knowledge.failing["handbook"] = KnowledgeBaseError("not_found", "it is gone")
+    bench.script(Said(call=Call("knowledge_base")), Said(["很美 [1]"]))
+    answer = await bench.bot.ask("瓦尔登湖 风景", assistants=["handbook"])
+    assert answer.metadata["assistants"] == ["handbook", "瓦尔登湖"]
+    assert answer.citations[0]["document"] == "瓦尔登湖.md"
+    reason = "handbook could not be asked; others were chosen instead."
+    assert {"part": "assistants", "reason": reason} in answer.metadata["degraded"]
+
+
+async def test_where_the_named_assistant_knows_nothing_no_other_one_is_asked(
+    bench: Bench,
+) -> None:
+    bench.script(Said(call=Call("knowledge_base")), Said(["Nothing."]))
+    answer = await bench.bot.ask("瓦尔登湖 风景", assistants=["handbook"])
+    assert answer.metadata["assistants"] == ["handbook"]
+    assert "nothing about it was found" in bench.asked(1)
+
+
 async def test_the_caller_may_choose_the_route(bench: Bench) -> None:
     bench.script(Said(["hello"]))
     answer = await bench.bot.ask("benefits", route="general_chat", session_id="s")
