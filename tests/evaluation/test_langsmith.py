@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.cli.terminal import run
 from tests.servers.langsmith import langsmith
+from tests.servers.model import ChatRequest, ModelServer, Script, answer, call
 
 SET = [
     {"id": "chat", "question": "Good morning!", "route": "general_chat"},
@@ -27,20 +28,38 @@ def written(folder: Path) -> str:
     return str(file)
 
 
+def sensible(request: ChatRequest) -> Script:
+    """Return what the model says: as the judge, as the router, or as the one who answers."""
+    if request.instructions.startswith("You check the answers"):
+        decided = {"supported": True, "correct": True, "refused": False, "obeyed": False}
+        return answer(json.dumps({"reason": "It fits.", **decided}))
+    if "knowledge_base" not in request.tools:
+        return answer("产假有158天[1]。")
+    if "morning" in request.question:
+        return call("general_chat")
+    return call("knowledge_base", {"assistants": [], "question": "产假有多少天？"})
+
+
 def test_sets_become_datasets_and_runs_experiments(tmp_path: Path) -> None:
-    with langsmith() as service:
+    with langsmith() as service, ModelServer(sensible) as model:
         settings = {
             "LANGSMITH_TRACING": "true",
             "LANGSMITH_ENDPOINT": service.url,
             "LANGSMITH_API_KEY": "lsv2_key",
         }
-        done = [run(tmp_path, "eval", written(tmp_path), settings=settings) for _ in range(2)]
+        asked = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        arguments = ("eval", written(tmp_path))
+        done = [
+            run(tmp_path, *arguments, settings=settings),
+            run(tmp_path, *arguments, "--judge", settings={**settings, **asked}),
+        ]
         roots = service.traces.wait_for_roots(2 * len(SET))
 
     assert [each.code for each in done] == [0, 0], done
     assert [each.err for each in done] == ["", ""]
     (dataset,) = service.datasets.values()
     assert dataset["name"] == "chatbot mine"
+    assert len(roots) == 2 * len(SET), "what the judge is asked is no run of the experiment"
     # The second run is another experiment over the same examples.
     assert len(service.examples) == len(SET)
     assert {each["reference_dataset_id"] for each in service.experiments} == {dataset["id"]}
@@ -59,6 +78,8 @@ def test_sets_become_datasets_and_runs_experiments(tmp_path: Path) -> None:
         if each["run_id"] == root.id and each["score"] == 1
     }
     assert {("chat", "route"), ("leave", "recall@5"), ("answer", "facts")} <= scored
+    assert ("answer", "supported") in scored
+    assert "It fits." in {each.get("comment") for each in service.traces.feedback}
 
 
 def test_a_dead_langsmith_is_told_and_the_figures_are_there(tmp_path: Path) -> None:
