@@ -315,6 +315,20 @@ async def test_an_assistant_that_the_caller_names_answers_alone() -> None:
     assert said(events) == f"{BEST} [1]"
 
 
+async def test_where_the_one_that_the_caller_names_fails_the_others_are_asked() -> None:
+    with RagflowServer() as server:
+        server.completions.shape = "error text"
+        server.completions.shape_of[server.chats[0].id] = "deltas"
+        async with opened(server, OURS) as bot:
+            events = await events_of(
+                bot, "年假 X200", assistants=["X200 manual"], route="knowledge_base"
+            )
+    end = last(events, "end")
+    assert end["full_answer"] == "From the others [1]."
+    assert "员工手册" in end["metadata"]["assistants"]
+    assert "assistants" in {each["part"] for each in end["metadata"]["degraded"]}
+
+
 async def test_json_is_asked_of_our_model() -> None:
     schema = {"type": "object", "properties": {"months": {"type": "integer"}}}
     with RagflowServer() as server:
