@@ -10,6 +10,7 @@ waits for all of it. `GET /calls` tells how many calls there were.
 
 import asyncio
 import json
+import os
 import re
 import socket
 import subprocess
@@ -18,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
+
+from benchmarks.steps import OF_SERVICES
 
 FIRST_TOKEN = 0.3
 GAP = 0.02  # 50 tokens a second
@@ -58,6 +61,7 @@ def served(module: str = "benchmarks.model_server") -> Iterator[str]:
         text=True,
         process_group=0,  # Ctrl-C is for the one who measures, and who ends this then
     ) as server:
+        os.sched_setaffinity(server.pid, OF_SERVICES)
         assert server.stdout is not None  # noqa: S101 - it is a pipe
         try:
             yield f"http://127.0.0.1:{server.stdout.readline().strip()}"

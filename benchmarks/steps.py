@@ -1,11 +1,15 @@
 """What every system that is compared is told: prompts, tools, and where the services are."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 MODEL = "qwen-benchmark"
+CORES = sorted(os.sched_getaffinity(0))
+OF_SYSTEM = CORES[-1:]  # what is measured has one core, and to itself where there are more
+OF_SERVICES = CORES[:-1] or CORES
 PASSAGES = 6
 SECONDS = 120.0  # of patience: none of them may fail because the machine is slow
 _PROMPTS = Path(__file__).resolve().parent.parent / "prompts"

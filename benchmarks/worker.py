@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.model_server import Pace
-from benchmarks.steps import Services
+from benchmarks.steps import OF_SYSTEM, Services
 from benchmarks.systems import EVERY_WAY, System
 
 QUICK = f"hello: {Pace(tokens=20, gap=0.0, burst=20)}"
@@ -145,9 +145,7 @@ def main() -> None:
     if questions:
         asyncio.run(answer(name, opened, questions[0]))
         return
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) > 1:
-        os.sched_setaffinity(0, cores[-1:])
+    os.sched_setaffinity(0, OF_SYSTEM)
     asyncio.run(work(name, opened))
 
 
