@@ -39,9 +39,7 @@ async def export_session(store: SessionStore, session: Session) -> dict[str, Any
         InputError: There is no such session.
         HistoryError: The session could not be read as a whole.
     """
-    if degraded := await store.check():
-        message = f"{degraded} Until then a session may not be exported as a whole."
-        raise HistoryError(message)
+    await _check(store, "Until then a session may not be exported as a whole.")
     turns = [ArchivedTurn.model_validate(turn) for turn in await store.turns(session)]
     summary = await store.summary(session)  # of what another program wrote it is made only now
     if summary is None:
@@ -60,9 +58,10 @@ async def import_session(
 
     Raises:
         InputError: `data` is something else, or the session exists with other turns.
-        HistoryError: The session could not be written.
+        HistoryError: The session could not be written, or nobody knows whether it exists.
     """
     archive = _validated(data)
+    await _check(store, "Until then nobody knows whether the session is there already.")
     session = Session(session_id=session_id or archive.session_id, user_id=user_id)
     turns = [Turn(**dict(turn)) for turn in archive.turns]
     ids = {turn.id for turn in turns}
@@ -71,6 +70,12 @@ async def import_session(
         raise InputError(message)
     await store.restore(session, archive.title, turns)
     return session
+
+
+async def _check(store: SessionStore, consequence: str) -> None:
+    if degraded := await store.check():
+        message = f"{degraded} {consequence}"
+        raise HistoryError(message)
 
 
 def _validated(data: object) -> Archive:

@@ -14,7 +14,7 @@ import pytest
 from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError, InputError
 from chatbot.history import outbox
-from chatbot.history.archive import export_session
+from chatbot.history.archive import export_session, import_session
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
@@ -389,6 +389,9 @@ async def test_what_is_kept_here_is_never_given_for_the_whole(
             await history.turns(SESSION)
         with pytest.raises(HistoryError):
             await export_session(history, SESSION)
+        other = {"version": 1, "session_id": "s", "title": "another", "turns": []}
+        with pytest.raises(HistoryError):  # it might be mixed with what is there
+            await import_session(history, other, user_id=SESSION.user_id, session_id="t")
         server.recover()
         await recovered(history)
         assert len((await export_session(history, SESSION))["turns"]) == 1
