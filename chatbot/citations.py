@@ -8,8 +8,8 @@ from typing import Any
 from chatbot.domain import Passage
 from chatbot.markers import BLANKS, OPENERS, Marker, Prose, read_marker
 
-_PLAIN = re.compile(r"[^\[【(（#`~>\\\n]+")
-_RUN = re.compile(r"[^\s\[【(（#`~>\\]+")  # nothing that begins or ends a marker or code
+_PLAIN = re.compile(r"[^\[［【(（#`~>\\\n]+")
+_RUN = re.compile(r"[^\s\[［【(（#`~>\\]+")  # nothing that begins or ends a marker or code
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

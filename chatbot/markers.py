@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 BLANKS = " \t\u3000\u00a0"
-OPENERS = "[【(（#"
+OPENERS = "[［【(（#"
 MARKER_LENGTH = 48
 PLAIN_LARGEST = 99
 LONGEST_RANGE = 10
@@ -49,13 +49,14 @@ _ID = rf"{_BLANK}ID{_COLON}"
 
 _COMPLETE = re.compile(
     rf"\[\[(?P<double>{_ITEMS})\]\]|\[(?P<square>{_ITEMS})\]"
+    rf"|［(?P<full>{_ITEMS})］"
     rf"|【(?P<lenticular>{_ITEMS})(?:†[^】\n]{{0,30}})?】"
     rf"|\((?P<round>{_ID}{_ITEMS})\)|（(?P<wide>{_ID}{_ITEMS})）"
     r"|##(?P<hash>\d{1,3})\$\$",
     re.IGNORECASE,
 )
 _BEGUN = re.compile(
-    rf"\[\[?{_BEGUN_ITEMS}|\[\[{_ITEMS}\]|【{_BEGUN_ITEMS}|【{_ITEMS}†[^】\n]{{0,30}}"
+    rf"\[\[?{_BEGUN_ITEMS}|\[\[{_ITEMS}\]|［{_BEGUN_ITEMS}|【{_BEGUN_ITEMS}|【{_ITEMS}†[^】\n]{{0,30}}"
     rf"|[(（](?:{_BLANK}I?|{_ID}{_BEGUN_ITEMS})|##?|##\d{{1,3}}\$?",
     re.IGNORECASE,
 )

@@ -8,6 +8,11 @@ LONGEST_FACTOR = 4
 LONGEST_EXTRA = 120
 KEPT_SHARE = 0.3  # of the question's words, in a query that still says the same
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_HAN_NUMBER = re.compile(  # one that counts something, not 一 alone, which says little
+    r"(?:(?<=第)[一二两三四五六七八九十]{1,3}|(?!一(?![二三四五六七八九十]))[一二两三四五六七八九十]{1,3})"
+    r"(?=个?[天日月年周岁元块次章节页条款项人级倍米]|个?小时|个?星期|公里|号)"
+)
+_HAN_DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2}
 _CODE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]+\b", re.ASCII)
 _TITLE = re.compile(r"《([^《》]+)》|「([^「」]{1,30})」|“([^“”]{1,30})”|\"([^\"]{1,30})\"")
 _LETTERED = re.compile(r"[^\W\d_\u3040-\uffff](?:[^\W\u3040-\uffff]|['’-])*")
@@ -97,7 +102,18 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    """Return the text without what writes the same thing in other ways."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = _HAN_NUMBER.sub(lambda match: str(_counted(match[0])), plain)
+    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))|(?<=\b[a-z])-(?=\d)", "", plain)
+
+
+def _counted(number: str) -> int:
+    """Return the value of a Chinese number below a hundred."""
+    tens, ten, ones = number.rpartition("十")
+    if not ten:
+        return int("".join(str(_HAN_DIGITS[sign]) for sign in number))
+    return 10 * _HAN_DIGITS.get(tens, 1) + _HAN_DIGITS.get(ones, 0)
 
 
 def _units(text: str) -> tuple[int, int]:

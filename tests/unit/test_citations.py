@@ -56,6 +56,7 @@ def shown(
         pytest.param("days [citation:1]", "days [1]", [1], id="citation"),
         pytest.param("天[来源1]", "天[1]", [1], id="Chinese label"),
         pytest.param("days [^1]", "days [1]", [1], id="footnote"),
+        pytest.param("天［1，2］。", "天[1][2]。", [1, 2], id="wide square brackets"),
         pytest.param("days [١]", "days [1]", [1], id="Arabic-Indic digit"),
         pytest.param("X200[1], iPhone[2]", "X200[1], iPhone[2]", [1, 2], id="product names"),
         pytest.param("every 30 min[1]", "every 30 min[1]", [1], id="after a unit"),
@@ -188,7 +189,9 @@ def test_text_is_held_back_no_longer_than_needed(pieces: list[str], outputs: lis
     assert [checked.feed(piece) for piece in pieces] == outputs
 
 
-MARKUP = st.text(st.sampled_from("[]【】()（）ID: 1290,-–#$`~>\\ \n天aZ_.=^†/h"), max_size=60)
+MARKUP = st.text(
+    st.sampled_from("[]［］【】()（）ID: 1290,-–#$`~>\\ \n天aZ_.=^†/h"), max_size=60
+)
 
 
 @given(st.one_of(MARKUP, st.text()), st.data(), st.integers(0, 5))

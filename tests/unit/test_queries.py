@@ -40,6 +40,19 @@ from chatbot.queries import differ_much, is_chinese, usable_rewrite
         pytest.param(
             "超过３０天呢", "报销超过 30 天怎么办", "报销超过 30 天怎么办", id="wide digits"
         ),
+        pytest.param("那三天以上呢", "病假需要证明吗", "", id="lost a Chinese number"),
+        pytest.param(
+            "那第十二章呢",
+            "瓦尔登湖第12章讲什么",
+            "瓦尔登湖第12章讲什么",
+            id="number in digits",
+        ),
+        pytest.param("那两个月的呢", "2个月的试用期", "2个月的试用期", id="两 is two"),
+        pytest.param("那一天呢", "当天可以请假吗", "当天可以请假吗", id="one counts nothing"),
+        pytest.param(
+            "1,000 yuan?", "Who approves 1000 yuan?", "Who approves 1000 yuan?", id="thousands"
+        ),
+        pytest.param("E-21呢", "E21是什么意思", "E21是什么意思", id="code without its hyphen"),
         pytest.param("《瓦尔登湖》呢", "这本书是谁写的", "", id="lost the title"),
         pytest.param(
             "《瓦尔登湖》呢", "瓦尔登湖是谁写的", "瓦尔登湖是谁写的", id="kept the title"
