@@ -1,5 +1,6 @@
 """Counts what really happened: turns, intents, errors, degradations, latencies."""
 
+import os
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -7,10 +8,14 @@ from statistics import median, quantiles
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from chatbot.domain import Turn
 from chatbot.errors import ChatbotError
 
+# Names a folder where the workers of one server keep what they count. prometheus_client reads
+# it when it is imported: it is set before they start.
+SHARED_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 GUESSES = ("prefetch", "head_start")  # what a turn begins before it is known to be wanted
 NEWEST = 1_000  # turns of which the times are told; all of them are in the histograms
@@ -102,8 +107,12 @@ class Statistics:
         self._errors.labels(error.code).inc()
 
     def exposition(self) -> bytes:
-        """Return the counts in the text format of Prometheus."""
-        return generate_latest(self._registry)
+        """Return the counts of all workers in the text format of Prometheus."""
+        if not os.environ.get(SHARED_COUNTS):
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call] # it has no types
+        return generate_latest(shared)
 
     def summary(self) -> Mapping[str, Any]:
         """Return the counts as plain JSON; times are those of the newest turns."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import http.client
+import os
 import socket
+import tempfile
 import threading
 import time
 
@@ -13,6 +15,7 @@ from uvicorn.supervisors import Multiprocess
 from chatbot.errors import ChatbotError
 from chatbot.logs import configure_logging
 from chatbot.settings import Settings
+from chatbot.statistics import SHARED_COUNTS
 from graphs.conversation import open_chatbot
 from serving.cli.http_server import GRACE_SECONDS
 from serving.cli.ports import address_of
@@ -41,7 +44,10 @@ def serve_by_workers(bound: socket.socket, settings: Settings, workers: int) -> 
     address = address_of(bound)
     threading.Thread(target=_tell, args=[bound, address], daemon=True).start()
     supervisor = Multiprocess(config, [bound])
-    supervisor.run()
+    # Whichever worker is asked for the metrics tells the sum of all, those that died included.
+    with tempfile.TemporaryDirectory(prefix="chatbot-metrics-") as folder:
+        os.environ[SHARED_COUNTS] = folder
+        supervisor.run()
     if any(
         process.exitcode == uvicorn.config.STARTUP_FAILURE for process in supervisor.processes
     ):

@@ -59,9 +59,10 @@ class Health(BaseModel):
 
 @router.get("/api/metrics", response_class=PlainTextResponse)
 async def metrics(bot: Bot, operator: Operator) -> Response:
-    """Tell an operator the counts of this process in the text format of Prometheus."""
+    """Tell an operator the counts of all workers in the text format of Prometheus."""
     del operator
-    return Response(bot.metrics(), media_type=CONTENT_TYPE_LATEST)
+    counts = await asyncio.to_thread(bot.metrics)
+    return Response(counts, media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/health/live")

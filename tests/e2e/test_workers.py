@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -47,6 +46,7 @@ def two_workers(mongod: Mongod, tmp_path_factory: pytest.TempPathFactory) -> Ite
             "OPENAI_BASE_URL": model.base_url,
             "LLM_MODEL": "scripted",
             "JWT_SECRET": SECRET,
+            "OPERATORS": "operator",
             "LOG_LEVEL": "WARNING",
         }
         folder = tmp_path_factory.mktemp("workers")
@@ -118,6 +118,27 @@ async def test_questions_at_once_in_one_session_are_answered_in_turn(running: Ru
         assert turn["answer"].strip() == f"You asked {turn['question']} indeed"
 
 
+async def counted(http: httpx.AsyncClient) -> float:
+    """Return how many turns were completed, as whichever worker takes the request tells."""
+    reply = await http.get("/api/metrics", headers=signed_in("operator"))
+    assert reply.status_code == 200
+    lines = [line.rsplit(" ", 1) for line in reply.text.splitlines()]
+    return sum(
+        float(value)
+        for name, value in lines
+        if name.startswith("chatbot_turns_total") and 'status="complete"' in name
+    )
+
+
+async def test_metrics_are_the_sum_of_the_workers(running: Running) -> None:
+    users = [f"counted-{number}" for number in range(10)]
+    async with client(running) as http:
+        before = await counted(http)
+        await asyncio.gather(*(converse(http, user) for user in users))
+        told = {await counted(http) for _ in range(12)}
+    assert told == {before + TURNS * len(users)}
+
+
 async def test_answer_is_followed_and_stopped_through_any_worker(running: Running) -> None:
     headers = signed_in("mover")
     body = {"question": "slowly", "session_id": "moved", "on_disconnect": "continue"}
@@ -147,25 +168,3 @@ async def _followed(
     async with http.stream("GET", address, headers=headers) as response:
         assert response.status_code == 200
         return await events_of(response)
-
-
-def test_server_ends_in_order(mongod: Mongod, tmp_path: Path) -> None:
-    """`running_chatbot` interrupts it and waits: an answer under way is kept."""
-    with ModelServer(think) as model:
-        settings = {
-            "MONGODB_URI": mongod.uri,
-            "MONGODB_DB": "ending",
-            "OPENAI_API_KEY": "k",
-            "OPENAI_BASE_URL": model.base_url,
-            "LLM_MODEL": "scripted",
-        }
-        body = {"question": "slowly", "session_id": "ended", "on_disconnect": "continue"}
-        with (
-            running_chatbot(tmp_path, "serve", settings=settings) as url,
-            httpx.stream("POST", f"{url}/api/chat", json=body, timeout=20) as response,
-        ):
-            next(line for line in response.iter_lines() if "word2" in line)
-        with running_chatbot(tmp_path, "serve", settings=settings) as url:
-            (turn,) = httpx.get(f"{url}/api/sessions/ended").json()["turns"]
-    assert turn["answer"].startswith("word0 word1 word2")
-    assert turn["status"] in {"stopped", "complete"}

@@ -49,6 +49,20 @@ class ChatbotServer:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(timeout=20)
 
+    def end(self, number: signal.Signals) -> None:
+        """Send it a signal that ends it, as a terminal or a supervisor does."""
+        self._process.send_signal(number)
+
+    def exit_code(self) -> int:
+        """Wait until it has ended by itself."""
+        return self._process.wait(timeout=60)
+
+    def children(self) -> list[int]:
+        """Return the processes that it started."""
+        pid = self._process.pid
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [int(child) for child in found.split()]
+
     def wait_until_ready(self) -> None:
         give_up = time.monotonic() + START_SECONDS
         while time.monotonic() < give_up and self._process.poll() is None:
@@ -62,9 +76,7 @@ class ChatbotServer:
 
     def _signal(self, number: signal.Signals) -> None:
         """Send it to the process and to its children, which do not outlive it otherwise."""
-        pid = self._process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-        for each in (*map(int, children.split()), pid):
+        for each in (*self.children(), self._process.pid):
             os.kill(each, number)
 
 
