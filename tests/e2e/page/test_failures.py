@@ -56,6 +56,20 @@ async def test_limited_service_is_told_in_plain_words(visitor: Visitor) -> None:
     await expect(page.locator(".way")).to_contain_text("could not be searched")
 
 
+async def test_a_part_that_failed_in_two_ways_is_told_of_once(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    reasons = ["It could not be read.", "It could not be written."]
+    ((kept,),) = visitor.service.history.turns.values()
+    kept.record["degraded"] = [{"part": "history", "reason": reason} for reason in reasons]
+    await page.reload()
+
+    await expect(page.locator(".note")).to_have_count(1)
+    await page.locator(".note summary").click()
+    for reason in reasons:
+        await expect(page.locator(".note details")).to_contain_text(reason)
+
+
 async def test_conversation_that_cannot_be_loaded_can_be_tried_again(visitor: Visitor) -> None:
     page = await visitor.visit()
     await visitor.ask("leave?")

@@ -114,6 +114,20 @@ async def test_nobody_stumbles(guest: Guest, size: ViewportSize) -> None:
     assert stumbled == []
 
 
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+async def test_only_the_conversation_scrolls(visitor: Visitor, size: ViewportSize) -> None:
+    page = await visitor.visit(size=size)
+    for number in range(4):
+        await visitor.ask(f"leave {number}?")
+    await page.locator(".asked").first.evaluate("(asked) => asked.scrollIntoView()")
+
+    frame = (
+        "({scrollTop, scrollHeight, clientHeight}) => [scrollTop, scrollHeight - clientHeight]"
+    )
+    assert await page.locator("html").evaluate(frame) == [0, 0]
+    await expect(page.locator(".bar")).to_be_in_viewport(ratio=1)
+
+
 async def test_what_has_the_keyboard_is_seen(visitor: Visitor) -> None:
     page = await visitor.visit()
     await visitor.ask("leave?")

@@ -22,7 +22,12 @@ export function degradedWords({ part, reason }) {
   return element("div", { class: "degraded" }, told, details || null);
 }
 
-/** Return a note below an answer. */
-export function degradedNote(degradation) {
-  return element("div", { class: "note" }, icon("alert"), degradedWords(degradation));
+/** Return the notes below an answer, one for each part, whatever number of reasons it had. */
+export function degradedNotes(degradations) {
+  const reasons = new Map();
+  for (const { part, reason } of degradations) reasons.set(part, [...(reasons.get(part) ?? []), reason]);
+  return [...reasons].map(([part, all]) => {
+    const told = degradedWords({ part, reason: all.filter(Boolean).join("\n") });
+    return element("div", { class: "note" }, icon("alert"), told);
+  });
 }

@@ -5,7 +5,7 @@ import { element } from "../controls/dom.js";
 import { MarkdownView } from "../markdown/view.js";
 import { failureWords, say, words } from "../words/language.js";
 import { citationChip, sourceList } from "./citations.js";
-import { degradedNote } from "./degraded.js";
+import { degradedNotes } from "./degraded.js";
 import { failureNote } from "./failure.js";
 import { questionView } from "./question-view.js";
 import { turnActions } from "./turn-actions.js";
@@ -186,7 +186,7 @@ export class TurnView {
     this.#drawThoughts();
     const shown = this.#citations.length ? [sourceList(this.#citations)] : [];
     if (stopped) shown.push(element("p", { class: "stopped" }, words("stopped")));
-    shown.push(...(this.#facts.degraded ?? []).map(degradedNote));
+    shown.push(...degradedNotes(this.#facts.degraded ?? []));
     if (failure) shown.push(failureNote(failure, { retry: () => this.again() }));
     shown.push(turnActions(this, { answer: this.#answer, feedback: this.#feedback }));
     this.below.replaceChildren(...shown);
