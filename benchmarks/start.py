@@ -22,7 +22,7 @@ from benchmarks.model_server import served
 from benchmarks.report import Chart, Report, Table, Target, progress
 from benchmarks.steps import MODEL, Services
 from benchmarks.systems import OURS, ROOT, WAYS
-from benchmarks.turns import KINDS
+from benchmarks.turn_figures import KINDS
 from benchmarks.workers import QUIET, command
 from tests.servers.ragflow import KEY
 
