@@ -23,13 +23,13 @@ export function whyPanel(session, turn) {
   return root;
 }
 
-function sections({ turn, record }) {
+function sections({ turn, record, trace_url: link }) {
   return [
     section("whyWay", facts(wayFacts(turn, record))),
     ...passageList(record),
     section("whyModel", facts(modelFacts(turn, record))),
     section("whyTime", timeBars(record)),
-    section("whyNames", facts(nameFacts(turn, record))),
+    section("whyNames", facts(nameFacts(turn, record, link))),
   ].filter(Boolean);
 }
 
@@ -61,15 +61,17 @@ function modelFacts({ usage }, { endpoint, attempts = [] }) {
   ];
 }
 
-function nameFacts(turn, { trace_id: trace }) {
+function nameFacts(turn, { trace_id: trace }, link) {
   return [
     ["turnId", copied(turn.id)],
-    ["traceId", trace && copied(trace)],
+    ["traceId", trace && copied(trace, link)],
   ];
 }
 
-function copied(id) {
-  return element("span", { class: "id" }, element("code", {}, id), copyButton(() => id));
+function copied(id, link) {
+  const code = element("code", {}, id);
+  const shown = link ? element("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, code) : code;
+  return element("span", { class: "id" }, shown, copyButton(() => id));
 }
 
 /** What the router says of itself, in words for people. */
