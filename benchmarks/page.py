@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.picture import drawn
 from benchmarks.report import Report, targets_table
-from benchmarks.systems import ROOT, WAYS
+from benchmarks.systems import ROOT, installed
 
 PAGE = ROOT / "docs" / "figures.md"
 PICTURE = ROOT / "docs" / "images" / "figures.svg"
@@ -58,7 +58,7 @@ def _machine() -> str:
 
 def _versions() -> str:
     said = [f"Python {platform.python_version()}"]
-    for way in WAYS.values():
+    for way in installed().values():
         if way.framework:
             code = f"from importlib.metadata import version; print(version({way.framework!r}))"
             command = [way.python, "-c", code]

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.model_server import served
 from benchmarks.report import Chart, Report, Table, Target, progress
 from benchmarks.steps import MODEL, Services
-from benchmarks.systems import OURS, ROOT, WAYS
+from benchmarks.systems import OURS, ROOT, installed
 from benchmarks.turn_figures import KINDS
 from benchmarks.workers import QUIET, command
 from tests.servers.ragflow import KEY
@@ -59,7 +59,7 @@ def commands(
             ),
             **{
                 name: ([*command(name, services), QUESTION], {"PYTHONPATH": str(ROOT)})
-                for name in WAYS
+                for name in installed()
                 if name != OURS
             },
         }

@@ -11,7 +11,7 @@ CORES = sorted(os.sched_getaffinity(0))
 OF_SYSTEM = CORES[-1:]  # what is measured has one core, and to itself where there are more
 OF_SERVICES = CORES[:-1] or CORES
 PASSAGES = 6
-SECONDS = 120.0  # of patience: none of them may fail because the machine is slow
+SECONDS = 120.0  # of patience, for a request and for a job: the machine may be slow
 _PROMPTS = Path(__file__).resolve().parent.parent / "prompts"
 
 

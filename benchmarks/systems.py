@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
+from benchmarks.report import progress
 from benchmarks.steps import Services
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,3 +63,11 @@ LONG_WAYS = {
     LOADS_ALL: Way(opening="benchmarks.whole_history:opened"),
 }
 EVERY_WAY = {**WAYS, **LONG_WAYS}
+
+
+def installed() -> dict[str, Way]:
+    """Return the ways that can be compared here, and tell how to get the others."""
+    missing = [name for name, way in WAYS.items() if not Path(way.python).exists()]
+    if missing:
+        progress(f"not installed: {', '.join(missing)}; `make bench` installs them")
+    return {name: way for name, way in WAYS.items() if name not in missing}

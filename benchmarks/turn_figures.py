@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.model_server import ANSWER_TOKENS, FIRST_TOKEN, GAP, SUBJECT
 from benchmarks.ragflow_server import RETRIEVAL_SECONDS
 from benchmarks.report import Chart, Report, Table, Target
+from benchmarks.steps import SECONDS
 from benchmarks.systems import OURS
 
 KINDS = {
@@ -92,7 +93,8 @@ def crowd_table(found: Crowds) -> Table:
     note = (
         "Each session asks a first question and a follow-up; all begin at once. The system has "
         f"one core. With no waiting at all, {CROWDS[-1]} sessions would make about "
-        f"{CROWDS[-1] * max(of[1][0]['rate'] for of in found.values()):.0f} turns a second."
+        f"{CROWDS[-1] * max(of[1][0]['rate'] for of in found.values()):.0f} turns a second. "
+        f"What is not done within {SECONDS:.0f} s has failed."
     )
     return Table(title="Many sessions at once", columns=columns, rows=rows, note=note)
 

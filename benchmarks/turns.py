@@ -18,20 +18,20 @@ from statistics import mean
 from benchmarks.model_server import served
 from benchmarks.report import progress
 from benchmarks.steps import Services
-from benchmarks.systems import WAYS
+from benchmarks.systems import installed
 from benchmarks.turn_figures import CROWDS, KINDS, STREAMS, Crowds, Samples, report
 from benchmarks.workers import JobError, Worker, working
 from tests.servers.ragflow import KEY
 
-ROUNDS = 5
-CROWD_ROUNDS = 2
+ROUNDS = 4
+CROWD_ROUNDS = 1
 
 
 def singles(workers: Mapping[str, Worker], model_url: str) -> Samples:
     """Let the systems take turns, one turn at a time."""
     found: Samples = {name: defaultdict(list) for name in workers}
     progress("turns: warming up")
-    for question in [*KINDS.values()] * 2:
+    for question in KINDS.values():
         for worker in workers.values():
             worker.begin("turn", question=question, session="warm")
         for worker in workers.values():
@@ -81,7 +81,7 @@ def memories(workers: Mapping[str, Worker]) -> dict[str, dict[str, float]]:
     for name, worker in workers.items():
         progress(f"turns: memory, {name}")
         try:
-            found[name] = worker.do("memory", streams=STREAMS, sessions=50, repeated=3)
+            found[name] = worker.do("memory", streams=STREAMS, sessions=50, repeated=2)
         except JobError as error:
             progress(f"turns: {name} failed: {error}")
     return found
@@ -90,7 +90,7 @@ def memories(workers: Mapping[str, Worker]) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Start servers and systems, measure, and hand in the report."""
     wanted = sys.argv[1:]
-    names = [each for each in WAYS if not wanted or any(part in each for part in wanted)]
+    names = [each for each in installed() if not wanted or any(part in each for part in wanted)]
     with served() as model_url, served("benchmarks.ragflow_server") as ragflow_url:
         services = Services(model=model_url, ragflow=ragflow_url, key=KEY)
         with working(dict.fromkeys(names, services)) as workers:

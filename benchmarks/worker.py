@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.model_server import Pace
-from benchmarks.steps import OF_SYSTEM, Services
+from benchmarks.steps import OF_SYSTEM, SECONDS, Services
 from benchmarks.systems import EVERY_WAY, System
 
 QUICK = f"hello: {Pace(tokens=20, gap=0.0, burst=20)}"
 SLOW = f"hello: {Pace(tokens=100, gap=0.5)}"
-LONGEST = 60.0  # seconds of a job: what takes longer has failed
 
 
 async def turn(system: System, job: Mapping[str, Any]) -> dict[str, float]:
@@ -118,7 +117,7 @@ async def work(name: str, services: Services) -> None:
         while line := await asyncio.to_thread(sys.stdin.readline):
             job = json.loads(line)
             try:
-                async with asyncio.timeout(LONGEST):
+                async with asyncio.timeout(SECONDS):
                     reply = await JOBS[job["do"]](system, job)
             except Exception as error:  # noqa: BLE001 - told, and the next job may go well
                 reply = {"error": f"{type(error).__name__} {error}".strip()}
