@@ -38,7 +38,7 @@ async def main() -> None:
                 found = await knowledge_base.search(query, assistants=available, limit=LIMIT)
                 more = await generous[corpus].search(query, assistants=available, limit=LIMIT)
                 answers = {
-                    "with a model": more.passages or more.uncertain,
+                    "with a model": more.shown,
                     "without": found.passages,
                 }
                 answers |= {name: rank(query) for name, rank in plain.items()}

@@ -245,3 +245,8 @@ class Findings:
     uncertain: Sequence[Passage] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     nearest: Sequence[str] = ()
+
+    @property
+    def shown(self) -> Sequence[Passage]:
+        """The passages that a model is shown."""
+        return self.passages or self.uncertain

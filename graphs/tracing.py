@@ -100,7 +100,7 @@ async def traced_search(
     thread = {name: step.metadata[name] for name in _THREAD if name in step.metadata}
     with trace("search", "retriever", inputs=asked, metadata={**thread, **facts}) as run:
         found = await knowledge.search(query, assistants=assistants, limit=limit)
-        run.end(outputs={"documents": [_document(passage) for passage in found.passages]})
+        run.end(outputs={"documents": [_document(passage) for passage in found.shown]})
     return found
 
 

@@ -121,7 +121,7 @@ class Bench:
         found = await RunnableLambda(search, name="search").ainvoke(case.question, config)
         return Outcome(
             query=case.question,
-            passages=found.passages,
+            passages=found.shown,
             error=" ".join(found.failures.values()),
         )
 

@@ -52,7 +52,7 @@ def search(
             names = ", ".join(in_one_line(name) for name in found.nearest)
             complain(f"The documents that come closest: {names}.")
     console = open_console()
-    for passage in found.passages or found.uncertain:
+    for passage in found.shown:
         parts = (passage.assistant, passage.document, passage.location)
         where = " · ".join(in_one_line(part) for part in parts if part)
         console.print(f"{passage.score:.2f}  {where}", style="bold")

@@ -107,7 +107,7 @@ class Toolkit:
         limit = int(arguments.get("limit") or self.passages)
         found = await self.bot.search(arguments["query"], assistants=chosen, limit=limit)
         return {
-            "passages": [asdict(each) for each in found.passages],
+            "passages": [asdict(each) for each in found.shown],
             "failures": dict(found.failures),
         }
 
