@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from chatbot.settings import PROJECT, Settings
 from serving.http import create_app
-from tests.e2e.page.conftest import Browsers, Guest
+from tests.e2e.page.conftest import PHONE, Browsers, Guest
 from tests.integration.http.running_app import running_app
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, call
 
@@ -24,7 +24,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 HANDBOOK = "员工手册 Employee Handbook"
 FIRST, FOLLOW_UP = "How many days of annual leave do I have?", "And in my third year?"
 REWRITTEN = "How many days of annual leave do employees have in their third year?"
+CHINESE = "年假有几天？"
 SAID = {
+    CHINESE: """入职当年有 **10 天**带薪年假，第二年起 12 天，第五年起 15 天 [1]。
+
+- 未休的年假最多可以结转 5 天，到次年 3 月 31 日失效 [1]。
+- 三天以内提前三个工作日申请，更长的提前两周 [1]。
+""",
     FIRST: "You have **10 days** in your first calendar year of service [1].",
     FOLLOW_UP: """In your third year you have **12 days** of paid annual leave [1]:
 
@@ -40,11 +46,20 @@ SAID = {
 }
 
 
+SCROLL = """(place) => new Promise((scrolled) => {
+  place.scrollIntoView();
+  requestAnimationFrame(() => requestAnimationFrame(scrolled));
+})"""
+
+
 def _reply(request: ChatRequest) -> Script:
     if "knowledge_base" in request.tools:
-        return call("knowledge_base", {"assistants": [HANDBOOK], "question": REWRITTEN})
-    said = FOLLOW_UP if FOLLOW_UP in request.question else FIRST
-    return answer(SAID[said], usage=(1843, 121), model="qwen-plus", wait=0.3)
+        rewritten = CHINESE if CHINESE in request.question else REWRITTEN
+        return call("knowledge_base", {"assistants": [HANDBOOK], "question": rewritten})
+    asked = next(
+        question for question in (CHINESE, FOLLOW_UP, FIRST) if question in request.question
+    )
+    return answer(SAID[asked], usage=(1843, 121), model="qwen-plus", wait=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +106,23 @@ async def test_pictures_of_the_page(
         assert (folder / f"{name}-{theme}.png").stat().st_size > 50_000
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_pictures_of_a_phone(
+    browser: Browser, sample: str, tmp_path: Path, *, dark: bool
+) -> None:
+    folder = Path(os.environ.get("PICTURES") or tmp_path)
+    picture = folder / f"phone-{'dark' if dark else 'light'}.png"
+    guest = Guest(Browsers(browser, sample))
+    page = await guest.visit(dark=dark, language="zh-CN", size=PHONE)
+    await guest.ask(CHINESE)
+    await _onto(page, page.locator(".asked").first)
+    await page.screenshot(path=picture)
+    await guest.leave()
+
+    assert picture.stat().st_size > 20_000
+
+
 async def _onto(page: Page, place: Locator) -> None:
-    """Scroll a place to the top, and point at nothing."""
-    await place.evaluate("(place) => place.scrollIntoView()")
+    """Scroll a place to the top, and point at nothing; what scrolling closes is closed then."""
+    await place.evaluate(SCROLL)
     await page.mouse.move(1270, 400)
