@@ -62,10 +62,10 @@ def describe_turn(turn: Turn) -> None:
 
 
 def describe_trace(**facts: object) -> str:
-    """Add facts to the metadata of the trace's root and of this step; return the trace's id.
+    """Add facts to the metadata of the turn's run and of this step; return the trace's id.
 
-    Returns "" when nothing is traced. The root is reached through the tracer, because the run
-    tree of a step does not know its parent.
+    Returns "" when nothing is traced. The turn's run, which is the trace's root unless somebody
+    traces who asks us, is reached through the tracer: a step does not know its parent.
     """
     step = get_current_run_tree()
     if step is None:
@@ -78,9 +78,10 @@ def describe_trace(**facts: object) -> str:
     if isinstance(callbacks, BaseCallbackManager):
         for handler in callbacks.handlers:
             if isinstance(handler, LangChainTracer):
-                root = handler.run_map.get(str(step.trace_id))
-                if root is not None:
-                    root.add_metadata(facts)
+                known = handler.run_map.get(str(step.id))
+                turn = known and handler.run_map.get(str(known.parent_run_id))
+                if turn is not None:
+                    turn.add_metadata(facts)
     return str(step.trace_id)
 
 

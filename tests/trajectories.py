@@ -91,7 +91,9 @@ def recording(developer: Mapping[str, str], **choices: Any) -> Iterator[Traces]:
         try:
             yield Traces(sink, client)
         finally:
-            client.close()
+            if len(urls) == 1:
+                client.close()  # else LangSmith's plugin ends its experiment after this
+            client.flush(timeout=10)
 
 
 @contextmanager

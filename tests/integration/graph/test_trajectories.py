@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.tools import tool
+from langsmith import trace as traced
 
 from chatbot.domain import AnswerPiece, Assistant, Findings
 from chatbot.errors import KnowledgeBaseError, ModelError
@@ -84,6 +85,19 @@ async def test_every_run_of_a_session_is_in_its_thread(traces: Traces, bench: Be
         waiting += run.children
     assert len(threads) > len(trace.steps)
     assert set(threads) == {"ann 会话"}
+
+
+async def test_whoever_asks_may_be_traced(traces: Traces, bench: Bench) -> None:
+    bench.script(CHAT, SAID)
+    with traced("caller", client=traces.client, metadata={"theirs": True}) as caller:
+        answer = await bench.bot.ask("Hello", session_id="s")
+    found = traces.of(answer)
+    found.goes(*ROUTED, *ANSWERED)
+    found.has(intent="general_chat", status="complete", thread_id="s")
+    assert found.run.data["parent_run_id"] == str(caller.id)
+    [turn] = await bench.bot.turns("s")
+    assert turn.record["trace_id"] == str(caller.trace_id)
+    assert "intent" not in traces.of(str(caller.id)).facts
 
 
 async def test_small_talk(traces: Traces, bench: Bench) -> None:
