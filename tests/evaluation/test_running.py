@@ -192,6 +192,13 @@ async def test_what_fails_is_told(
     assert told in outcome.error
 
 
+async def test_a_search_without_one_of_the_assistants_is_no_measure() -> None:
+    away = KnowledgeBaseError("unavailable", "RAGFlow is down")
+    knowledge = InMemoryKnowledgeBase({WALDEN.name: [POND]}, failing={HANDBOOK.name: away})
+    outcome = await Bench(ports([], knowledge)).run(Case(question="pond", find=("a.md",)))
+    assert (outcome.passages, outcome.error) == ([POND], "RAGFlow is down")
+
+
 def suite(used: Ports, *cases: Case, **more: Any) -> Suite:
     return Suite(sets={"mine": cases}, bench=Bench(used), **more)
 
@@ -251,6 +258,13 @@ def test_only_the_same_cases_are_compared(
     file.write_text(json.dumps(evaluated(0).as_json()), encoding="utf-8")
     found = now.changes("mine", read_earlier(file))
     assert [(name, each.difference, each.better) for name, each in found] == changes
+
+
+def test_the_value_of_a_metric_is_that_of_the_worst_set() -> None:
+    good, bad = evaluated(1).sets["mine"], evaluated(0).sets["mine"]
+    both = Evaluation(about={}, sets={"a": good, "b": bad})
+    assert [both.value(name) for name in ("route", "a.route", "b.route")] == [0, 1, 0]
+    assert both.value("facts") is None
 
 
 VERDICT = {"reason": "r", "supported": True, "correct": False, "refused": True, "obeyed": False}

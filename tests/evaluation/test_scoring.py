@@ -197,6 +197,12 @@ TEN = citation("leave.md", "ten days until June")
             id="a Chinese refusal",
         ),
         pytest.param(
+            UNKNOWN,
+            Outcome(answer="Nothing about it. The closest document: Corto 20."),
+            {"refused": 1, "language": 1},
+            id="numbers of a refusal rest on nothing",
+        ),
+        pytest.param(
             {**UNKNOWN, "avoid": ["blue-blue"]},
             Outcome(answer="There are many [1]. Blue-Blue", citations=[TEN]),
             {"refused": 0, "language": 1, "avoided": 0},
