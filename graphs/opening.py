@@ -53,10 +53,11 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports, *, emit: Em
         turn.note(replaces=replaces)
     if choices.response_schema is not None:
         StructuredOutput(choices.response_schema, ports.prompts)  # refused here if it is none
-    trace_id = describe_trace(**thread_of(session))
+    thread_id = execution.thread_id if execution else None
+    trace_id = describe_trace(**thread_of(session, thread_id))
     turn.note(
         trace_id=trace_id or None,
-        thread_id=execution and execution.thread_id,
+        thread_id=thread_id,
         message_id=next(m.id for m in reversed(state.messages) if turn_of(m) != turn_id),
     )
     if chosen := chosen_of(runtime):

@@ -36,13 +36,14 @@ class Searcher(Protocol):
         ...
 
 
-def thread_of(session: Session) -> dict[str, str]:
+def thread_of(session: Session, thread_id: str | None = None) -> dict[str, str]:
     """Return what tells LangSmith, in every run, whose conversation it is and which.
 
-    Runs with one `thread_id` are one thread there: of two users each has its own.
+    Runs with one `thread_id` are one thread there: that of LangGraph, which its runs have
+    already, else the session, of each user another one.
     """
     return {
-        "thread_id": session.key,
+        "thread_id": thread_id or session.key,
         "session_id": session.session_id,
         "user_id": session.user_id,
     }

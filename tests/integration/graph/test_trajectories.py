@@ -1,24 +1,27 @@
 """Every way through the graph, as the traces of its turns tell it."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langsmith import trace as traced
 
 from chatbot.domain import AnswerPiece, Assistant, Findings
 from chatbot.errors import KnowledgeBaseError, ModelError
 from chatbot.images.policy import ImagePolicy
 from chatbot.tools.toolbox import Toolbox
-from graphs import Chatbot
+from graphs import Chatbot, Context
 from tests.integration.graph.conftest import BENEFITS, Bench
 from tests.integration.graph.test_images import LIMIT, ONE
 from tests.integration.graph.test_responding import ScriptedRespondent
 from tests.ports import Call, InMemoryKnowledgeBase, Said
-from tests.trajectories import Traces
+from tests.trajectories import Traces, Trajectory
 
 pytestmark = pytest.mark.langsmith
 
@@ -75,16 +78,31 @@ async def test_a_question_for_the_knowledge_base(
     assert document["metadata"]["score"] == BENEFITS.score
 
 
+def threads(trace: Trajectory) -> set[str]:
+    waiting, found = [trace.run], set()
+    while waiting:
+        run = waiting.pop()
+        found.add(run.metadata["thread_id"])
+        waiting += run.children
+    return found
+
+
 async def test_every_run_of_a_session_is_in_its_thread(traces: Traces, bench: Bench) -> None:
     bench.script(LOOK_UP, SAID)
     trace = traces.of(await bench.bot.ask("benefits ?", session_id="会话", user_id="ann"))
-    waiting, threads = [trace.run], []
-    while waiting:
-        run = waiting.pop()
-        threads.append(run.metadata["thread_id"])
-        waiting += run.children
-    assert len(threads) > len(trace.steps)
-    assert set(threads) == {"ann 会话"}
+    assert threads(trace) == {"ann 会话"}
+
+
+async def test_a_thread_of_langgraph_stays_one(traces: Traces, bench: Bench) -> None:
+    bench.script(LOOK_UP, SAID)
+    graph: Any = bench.bot.graph
+    graph.checkpointer = InMemorySaver()
+    config = {"run_id": uuid.uuid4(), "configurable": {"thread_id": "t"}}
+    asked = {"messages": [HumanMessage("benefits ?")]}
+    await graph.ainvoke(asked, config, context=Context(session_id="s"))
+    trace = traces.of(str(config["run_id"]))
+    assert threads(trace) == {"t"}
+    trace.has(session_id="s", turn_id=str(config["run_id"]))
 
 
 async def test_whoever_asks_may_be_traced(traces: Traces, bench: Bench) -> None:
