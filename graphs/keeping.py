@@ -60,6 +60,8 @@ def kept(step: str, node: Node, ports: Ports) -> Callable[..., Awaitable[ChatUpd
             if isinstance(known, StoppedError):
                 turn.close("stopped")
             else:
+                if citations := turn.record.get("citations"):  # of what was said so far
+                    turn.send("citations", citations)
                 turn.send("error", error_data(known, turn.answer))
             raise known from error
 

@@ -292,6 +292,16 @@ async def test_a_router_of_another_kind_may_fail_as_it_likes(bench: Bench) -> No
     assert answer.metadata["reason"] == "default route: the router failed (ZeroDivisionError)"
 
 
+async def test_what_was_cited_before_a_failure_is_told_and_kept(bench: Bench) -> None:
+    failure = ModelError("interrupted", "The connection broke.")
+    bench.script(LOOK_UP, Said(["15 days [1] and [7]"], error=failure))
+    events = await events_of(bench.bot, "benefits", session_id="s")
+    assert kinds(events)[-3:] == ["content", "citations", "error"]
+    assert [each["number"] for each in data(events, "citations")] == [1]
+    [turn] = await bench.bot.turns("s")
+    assert turn.record["citations"] == data(events, "citations")
+
+
 async def test_a_model_that_fails_midway_keeps_what_it_said(bench: Bench) -> None:
     failure = ModelError("interrupted", "The connection broke.")
     bench.script(CHAT, Said(["half of "], error=failure))
