@@ -92,7 +92,10 @@ class Context:
         str | None, Field(description="Whose conversation; ignored where users sign in.")
     ] = None
     assistants: Annotated[
-        Sequence[str] | None, Field(description="Names of the only assistants to ask.")
+        Sequence[str] | None,
+        Field(
+            description="Names of the only assistants to ask. If all fail, others are chosen."
+        ),
     ] = None
     route: Annotated[Intent | None, Field(description="Force one of the two routes.")] = None
     language: Annotated[
