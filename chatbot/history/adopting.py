@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import Context
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from pymongo import ASCENDING, DESCENDING
@@ -16,21 +17,27 @@ from chatbot.history.adoption import adopted
 from chatbot.history.connection import TASK_SECONDS
 from chatbot.history.documents import Document
 from chatbot.history.mongo_store import MongoStore
-from chatbot.history.session_documents import opened
+from chatbot.history.session_documents import adopting, opened
 from chatbot.tasks import end
 
 BATCH = 200
 CLOSE_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+HOLD = timedelta(seconds=2 * TASK_SECONDS)  # longer than what is done in it may take
 MOST = 2000  # messages that are shown before they are adopted
 
 _log = logging.getLogger(__name__)
 
 
 class Adopter:
-    """Adopts a session once at a time. A turn waits a moment for it, but never for long."""
+    """Adopts a session once at a time, also across processes: two would mix the places up.
+
+    A turn waits a moment for it, but never for long.
+    """
 
     def __init__(self, store: MongoStore) -> None:
         self._store = store
+        self._name = uuid.uuid4().hex
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def begin(self, session: Session) -> asyncio.Task[None]:
@@ -95,7 +102,8 @@ class Adopter:
             found = await (await self._store.messages.aggregate(pipeline)).to_list()
         for group in found:
             with suppress(InputError):  # an id of a form that nobody can ask for
-                await self._adopt(Session(session_id=group["_id"], user_id=self._store.owner))
+                session = Session(session_id=group["_id"], user_id=self._store.owner)
+                await asyncio.wait({self.begin(session)})
 
     async def close(self) -> None:
         """End what goes on; another time goes on with it."""
@@ -115,20 +123,25 @@ class Adopter:
         store, first = self._store, None
         while True:
             async with store.reached(TASK_SECONDS):
+                state = await store.change(session, adopting(self._name, HOLD))
+                if state["adopter"] != self._name:  # another process does it
+                    await asyncio.sleep(PAUSE_SECONDS)
+                    if await store.messages.find_one(_foreign(store, session)) is None:
+                        return
+                    continue
                 oldest = store.messages.find(_foreign(store, session)).sort("_id", ASCENDING)
                 documents = await oldest.limit(BATCH).to_list()
                 if not documents or documents[0]["_id"] == first:
+                    await store.change(session, adopting(self._name, timedelta()))
                     return
                 first = documents[0]["_id"]
-                state, last = await asyncio.gather(
-                    store.state(session), self._last_before(session, first)
-                )
+                last = await self._last_before(session, first)
                 adopt = partial(
                     adopted,
                     documents,
                     session.user_id,
                     last=last,
-                    last_seq=(state or {}).get("last_seq", 0),
+                    last_seq=state.get("last_seq", 0),
                     is_more=len(documents) == BATCH,
                     now=(now := datetime.now(UTC)),
                 )

@@ -169,13 +169,11 @@ class MongoTurns:
 
     async def _look_once(self, session: Session, limit: int, seconds: float) -> Found:
         adopter = self._adopter
-        foreign, (state, documents) = await asyncio.gather(
-            adopter.is_wanted(session), self._newest(session, limit)
-        )
-        if not foreign:
-            return state, documents, ()
         waiting: Sequence[Document] = ()
-        if not await adopter.is_done(session, seconds=seconds * ADOPTION_SHARE):
+        # Asked first: what another process adopts from here on is found among the newest.
+        if await adopter.is_wanted(session) and not await adopter.is_done(
+            session, seconds=seconds * ADOPTION_SHARE
+        ):
             waiting = await adopter.newest(session, limit=limit)
         return *await self._newest(session, limit), waiting
 

@@ -155,7 +155,7 @@ class MongoChatHistory(MongoImages):
         await self.revive(session, at=at)
         async with self._store.reached():
             state = await self._store.state(session)
-        last_seq = int(state["last_seq"]) if state else 0
+        last_seq = int((state or {}).get("last_seq", 0))
         entries = []
         for turn in turns:
             entries.append(Entry(turn=clean_turn(turn), seq=next_seq(turn, last_seq)))

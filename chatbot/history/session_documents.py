@@ -117,6 +117,24 @@ def revived(session: Session, *, at: datetime) -> list[Document]:
     return [{"$set": change}]
 
 
+def adopting(name: str, hold: timedelta) -> list[Document]:
+    """Return the update by which one process alone adopts the session for a while.
+
+    That is the `adopter` afterwards, who may be another one.
+    """
+    is_mine = {"$eq": ["$adopter", name]}
+    is_free = {"$lte": [{"$ifNull": ["$adopted_until", EPOCH]}, "$$NOW"]}
+    until = {"$add": ["$$NOW", hold // timedelta(milliseconds=1)]}
+    takes: Document = {"$or": [is_mine, is_free]}
+    change = {
+        "session_id": {"$ifNull": ["$session_id", "$_id"]},
+        "last_active": {"$ifNull": ["$last_active", "$$NOW"]},
+        "adopter": {"$cond": [takes, name, "$adopter"]},
+        "adopted_until": {"$cond": [takes, until, "$adopted_until"]},
+    }
+    return [{"$set": change}]
+
+
 def listed(user_id: str, *, since: datetime) -> Document:
     """Return the condition for the sessions that a list of this user shows."""
     return {"user_id": user_id, "last_active": {"$gt": since}, "title": {"$gt": ""}}

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -139,6 +139,30 @@ async def test_a_long_session_of_theirs_is_shown_before_it_is_adopted(
             assert len(await history.turns(SESSION)) == 700
     assert len(texts(theirs())) == 1400
     assert texts(theirs())[:3] == ["human: 0 瓦尔登湖", "ai: 0 瓦尔登湖", "human: 1 瓦尔登湖"]
+
+
+async def test_several_processes_adopt_a_session_in_its_order(
+    mongod: Mongod, client: Client, theirs: Theirs
+) -> None:
+    rows = [
+        {"SessionId": "s", "History": json.dumps(message_to_dict(kind(str(number))))}
+        for number in range(700)
+        for kind in (HumanMessage, AIMessage)
+    ]
+    await client[DATABASE].chat_history.insert_many(rows)  # most of it in one second
+    async with AsyncExitStack() as stack:
+        for _ in range(4):
+            history = await stack.enter_async_context(mongo_history(mongod, DATABASE))
+            with suppress(HistoryError):  # a machine that is busy takes longer
+                await history.load(SESSION, limit=1)
+        exported = None
+        while exported is None:
+            with suppress(HistoryError):
+                exported = await export_session(history, SESSION)
+    questions = [each["question"] for each in exported["turns"]]
+    assert questions == [str(number) for number in range(700)]
+    expected = [f"{who}: {number}" for number in range(700) for who in ("human", "ai")]
+    assert texts(theirs()) == expected
 
 
 async def test_a_long_session_of_theirs_is_exported_as_a_whole_or_not_at_all(
