@@ -12,11 +12,11 @@ from threading import Event
 from chatbot.domain import Assistant, Findings, Passage, SourceFile
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.addresses import address_of
-from chatbot.knowledge.fusion import fuse
+from chatbot.knowledge.fusion import distinct, fuse
 from chatbot.knowledge.local.indexing import Report
 from chatbot.knowledge.local.reading import UnreadableError, read_bytes
 from chatbot.knowledge.local.refresh import Snapshot, refresh
-from chatbot.knowledge.local.search import by_meaning, by_words
+from chatbot.knowledge.local.search import THRESHOLD, by_meaning, by_words
 from chatbot.knowledge.local.similarity import Similarity
 from chatbot.knowledge.local.storage import Storage
 
@@ -117,9 +117,10 @@ class LocalKnowledgeBase:
         meaning = await asyncio.to_thread(
             by_meaning, snapshot, similarities, chosen, FUSED, similarity.threshold
         )
-        if words.passages or meaning.passages:
-            rankings = (words.passages or words.uncertain, meaning.passages)
-            return Findings(passages=fuse(rankings, limit))
+        certain = [each for each in words.passages if each.score >= THRESHOLD]
+        if found := fuse((certain, meaning.passages), limit):
+            every = distinct([*found, *words.passages, *words.uncertain])
+            return Findings(passages=every[:limit])
         nearest = meaning.nearest or words.nearest
         return Findings(uncertain=words.uncertain[:limit], nearest=nearest)
 

@@ -50,7 +50,11 @@ def embedder(server: EmbeddingServer) -> Embedder:
 
 @asynccontextmanager
 async def opened(
-    server: EmbeddingServer, folder: Path, *, rest_seconds: float = 60
+    server: EmbeddingServer,
+    folder: Path,
+    *,
+    rest_seconds: float = 60,
+    generous: bool = False,
 ) -> AsyncIterator[LocalKnowledgeBase]:
     data_dir = folder.parent / "data"
     similarity = Similarity(
@@ -59,7 +63,9 @@ async def opened(
         threshold=0.5,
         rest_seconds=rest_seconds,
     )
-    knowledge_base = LocalKnowledgeBase(folder, data_dir, similarity=similarity)
+    knowledge_base = LocalKnowledgeBase(
+        folder, data_dir, similarity=similarity, generous=generous
+    )
     try:
         yield knowledge_base
     finally:
@@ -94,6 +100,39 @@ async def test_passages_are_found_by_meaning(
     assert 0.5 <= found.passages[0].score <= 1
     assert found.failures == {}
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("query", "passages", "uncertain"),
+    [
+        pytest.param(
+            "Who lubricates our lawn mower on rainy days?",
+            ["pump.md", "leave.md"],
+            [],
+            id="found by its meaning: what hardly matches comes behind",
+        ),
+        pytest.param(
+            "Who repairs our lawn mower on rainy days?",
+            [],
+            ["leave.md"],
+            id="not found: it is uncertain",
+        ),
+        pytest.param("blockchain", [], [], id="no word in common"),
+    ],
+)
+async def test_a_model_that_judges_is_given_what_hardly_matches_as_well(
+    server: EmbeddingServer,
+    folder: Path,
+    query: str,
+    passages: list[str],
+    uncertain: list[str],
+) -> None:
+    async with opened(server, folder, generous=True) as knowledge_base:
+        await knowledge_base.settled()
+        found = await find(knowledge_base, query)
+
+    assert documents(found) == passages
+    assert [each.document for each in found.uncertain] == uncertain
 
 
 async def test_nothing_about_the_query_is_an_empty_result(
