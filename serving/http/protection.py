@@ -19,6 +19,7 @@ PAGE_POLICY = (
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::\d+)?")
+STUDIO = "smith.langchain.com"
 DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -31,11 +32,12 @@ HEADERS = {
 
 
 class Protection:
-    """ASGI middleware around our routes; what else the server has passes untouched.
+    """ASGI middleware around our routes, and a guard before those of the server it runs in.
 
     A host name that is neither loopback nor in `ALLOWED_HOSTS` is refused, so that no web site
     reaches a local server by pointing its own name at it; data is refused to pages of other
-    origins. A fault of ours is logged and told plainly.
+    origins. A fault of ours is logged and told plainly. The server's own routes, which begin
+    runs and give threads away, are guarded as far as nobody has to sign in at them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -43,9 +45,15 @@ class Protection:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or answer with security headers."""
-        path = path_of(scope) if scope["type"] == "http" else ""
-        if not is_ours(path):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        path, state, headers = path_of(scope), scope["app"].state, Headers(scope=scope)
+        if not is_ours(path):
+            refused = None
+            if not state.authenticator.required:
+                refused = refusal_of_others(headers, state.settings.hosts)
+            await (_told(refused) if refused else self._app)(scope, receive, send)
             return
         started = False
 
@@ -56,10 +64,8 @@ class Protection:
                 _add_headers(MutableHeaders(scope=message), path)
             await send(message)
 
-        settings = scope["app"].state.settings
-        if (refused := refusal(Headers(scope=scope), path, settings.hosts)) is not None:
-            status, code, sentence = refused
-            await error_response(status, code, sentence)(scope, receive, protected)
+        if (refused := refusal(headers, path, state.settings.hosts)) is not None:
+            await _told(refused)(scope, receive, protected)
             return
         try:
             await self._app(scope, receive, protected)
@@ -72,19 +78,46 @@ class Protection:
             await response(scope, receive, protected)
 
 
-def refusal(
-    headers: Headers, path: str, allowed: frozenset[str]
-) -> tuple[HTTPStatus, str, str] | None:
-    """Return why the request is refused: status, code, and a sentence; or nothing."""
+Refusal = tuple[HTTPStatus, str, str]
+OTHER_HOST: Refusal = (
+    HTTPStatus.MISDIRECTED_REQUEST,
+    "host_not_allowed",
+    "This host name is not served. ALLOWED_HOSTS names those that are.",
+)
+OTHER_ORIGIN: Refusal = (
+    HTTPStatus.FORBIDDEN,
+    "origin_not_allowed",
+    "Pages of other web sites may not use this service.",
+)
+
+
+def refusal(headers: Headers, path: str, allowed: frozenset[str]) -> Refusal | None:
+    """Return why a request for us is refused: status, code, and a sentence; or nothing."""
     host = headers.get("host", "")
     name = _host_name(host)
     if not (is_loopback(name) or name in allowed):
-        sentence = "This host name is not served. ALLOWED_HOSTS names those that are."
-        return HTTPStatus.MISDIRECTED_REQUEST, "host_not_allowed", sentence
+        return OTHER_HOST
     if path.startswith(("/api/", "/v1/")) and not _same_origin(headers, host, allowed):
-        sentence = "Pages of other web sites may not use this service."
-        return HTTPStatus.FORBIDDEN, "origin_not_allowed", sentence
+        return OTHER_ORIGIN
     return None
+
+
+def refusal_of_others(headers: Headers, allowed: frozenset[str]) -> Refusal | None:
+    """Return why a request for the server's own routes is refused, or nothing.
+
+    LangGraph Studio and the web apps that somebody runs on this machine are welcome there. The
+    server speaks to itself by a name without a dot, which no web site has.
+    """
+    name = _host_name(headers.get("host", ""))
+    if not (is_loopback(name) or name in allowed or name.isalnum()):
+        return OTHER_HOST
+    if (origin := headers.get("origin")) is None:
+        return None
+    scheme, _, sender = origin.partition("://")
+    page = _host_name(sender)
+    studio = scheme == "https" and (page == STUDIO or page.endswith(f".{STUDIO}"))
+    local = scheme in {"http", "https"} and (is_loopback(page) or page in allowed)
+    return None if studio or local else OTHER_ORIGIN
 
 
 def is_loopback(name: str) -> bool:
@@ -95,6 +128,11 @@ def is_loopback(name: str) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def _told(refused: Refusal) -> ASGIApp:
+    status, code, sentence = refused
+    return error_response(status, code, sentence)
 
 
 def _same_origin(headers: Headers, host: str, allowed: frozenset[str]) -> bool:

@@ -220,3 +220,20 @@ async def test_a_thread_outlives_a_restart(tmp_path: Path) -> None:
     metadata = next(event["data"] for event in events if event["type"] == "metadata")
     assert "瓦尔登湖" in metadata["enhanced_query"]
     assert len(state["values"]["messages"]) == 4
+
+
+async def test_other_web_sites_are_kept_out_of_threads(server: str) -> None:
+    async with httpx.AsyncClient(base_url=server) as http:
+        for origin, status in (
+            ("https://evil.example.com", 403),
+            ("https://smith.langchain.com", 200),
+            ("http://localhost:3000", 200),
+        ):
+            # A form may send this from any page, without asking the server first.
+            headers = {"Origin": origin, "Content-Type": "text/plain"}
+            reply = await http.post("/threads/search", content="{}", headers=headers)
+            assert reply.status_code == status
+            allowed = reply.headers.get("access-control-allow-origin")
+            assert allowed == (origin if status == 200 else None)
+        renamed = await http.post("/threads/search", json={}, headers={"Host": "evil.example"})
+        assert renamed.status_code == 421

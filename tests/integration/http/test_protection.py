@@ -57,7 +57,7 @@ def test_host_name_must_be_known(service: Service, host: str, status: int, path:
     [
         pytest.param("POST /api/chat", 422, id="ask"),
         pytest.param("GET /api/sessions", 200, id="list"),
-        pytest.param("DELETE /api/sessions/none", 200, id="delete"),
+        pytest.param("DELETE /api/sessions/none", 404, id="delete"),
         pytest.param("OPTIONS /api/chat", 405, id="preflight"),
     ],
 )
@@ -100,9 +100,8 @@ def test_data_runs_nothing(service: Service, path: str) -> None:
 
 def test_routes_of_others_keep_their_manners(service: Service) -> None:
     client = service.client
-    foreign = {"Host": "studio.example.com", "Origin": "https://studio.example.com"}
 
-    found = client.get("/threads/7", headers=foreign)
+    found = client.get("/threads/7", headers={"Origin": "https://smith.langchain.com"})
     missing = client.get("/threads/0")
     invalid = client.get("/threads/x")
     large = client.post("/threads", content=b"a" * (BODY_BYTES + 1))
@@ -112,6 +111,41 @@ def test_routes_of_others_keep_their_manners(service: Service) -> None:
     assert missing.json() == {"detail": "no such thread"}
     assert invalid.json()["detail"][0]["loc"] == ["path", "thread"]
     assert large.json() == {"bytes": BODY_BYTES + 1}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({}, 200, id="no browser"),
+        pytest.param({"Origin": "{own}"}, 200, id="a page of the server"),
+        pytest.param({"Origin": "http://localhost:3000"}, 200, id="an app on this machine"),
+        pytest.param({"Origin": "https://smith.langchain.com"}, 200, id="LangGraph Studio"),
+        pytest.param({"Origin": "https://eu.smith.langchain.com"}, 200, id="Studio in Europe"),
+        pytest.param({"Origin": "https://chat.example.com"}, 200, id="allowed by the settings"),
+        pytest.param({"Host": "chat.example.com"}, 200, id="a host allowed by the settings"),
+        pytest.param({"Host": "api"}, 200, id="the server speaks to itself"),
+        pytest.param({"Origin": "https://evil.example.com"}, 403, id="another site"),
+        pytest.param({"Origin": "https://smith.langchain.com.evil.com"}, 403, id="like Studio"),
+        pytest.param({"Origin": "https://evilsmith.langchain.com"}, 403, id="beside Studio"),
+        pytest.param({"Origin": "http://smith.langchain.com"}, 403, id="Studio without TLS"),
+        pytest.param({"Origin": "http://localhost.evil.com"}, 403, id="like this machine"),
+        pytest.param({"Origin": "null"}, 403, id="page without origin"),
+        pytest.param({"Host": "evil.example.com"}, 421, id="a name that points here"),
+        pytest.param({"Host": "192.168.1.5"}, 421, id="address in the network"),
+    ],
+)
+def test_other_web_sites_are_kept_from_the_servers_own_routes(
+    service: Service, headers: dict[str, str], status: int
+) -> None:
+    """A page that somebody visits could begin runs and read threads: nobody signs in."""
+    sent = {name: value.format(own=service.url) for name, value in headers.items()}
+    for request in ("GET /threads/7", "POST /threads"):
+        method, path = request.split()
+        response = service.client.request(method, path, headers=sent)
+
+        assert response.status_code == status
+        if status != 200:
+            assert response.json()["error"]["code"].endswith("_not_allowed")
 
 
 @pytest.mark.parametrize(
