@@ -81,7 +81,7 @@ def memories(workers: Mapping[str, Worker]) -> dict[str, dict[str, float]]:
     for name, worker in workers.items():
         progress(f"turns: memory, {name}")
         try:
-            found[name] = worker.do("memory", streams=STREAMS, sessions=50, repeated=2)
+            found[name] = worker.do("memory", streams=STREAMS, sessions=10, repeated=15)
         except JobError as error:
             progress(f"turns: {name} failed: {error}")
     return found
@@ -96,6 +96,9 @@ def main() -> None:
         with working(dict.fromkeys(names, services)) as workers:
             samples = singles(workers, model_url)
             found = crowds(workers, samples)
+        with working(
+            dict.fromkeys(names, services)
+        ) as workers:  # new ones: a crowd leaves traces
             memory = memories(workers)
     report(samples, found, memory).hand_in("turns")
 

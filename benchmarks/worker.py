@@ -76,24 +76,22 @@ async def memory(system: System, job: Mapping[str, Any]) -> dict[str, float]:
             async for _ in answer:
                 begun.release()
 
-    streams = job["streams"]
-    begun = asyncio.Semaphore(0)
-    await quick()
-    before = _resident()
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(open_stream()) for _ in range(streams)]
-        for _ in tasks:
-            await begun.acquire()
-        stream = (_resident() - before) / streams
-        for task in tasks:
-            task.cancel()
     for _ in range(job["repeated"]):  # what is allocated once
         await quick()
     settled = _resident()
     for _ in range(job["repeated"]):
         await quick()
-    session = (_resident() - settled) / (job["repeated"] * job["sessions"])
-    return {"process": before, "stream": stream, "session": session}
+    before = _resident()
+    session = (before - settled) / (job["repeated"] * job["sessions"])
+    begun = asyncio.Semaphore(0)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(open_stream()) for _ in range(job["streams"])]
+        for _ in tasks:
+            await begun.acquire()
+        stream = (_resident() - before) / len(tasks)
+        for task in tasks:
+            task.cancel()
+    return {"process": settled, "stream": stream, "session": session}
 
 
 def _resident() -> float:
