@@ -13,6 +13,7 @@ from benchmarks.systems import ROOT, installed
 PAGE = ROOT / "docs" / "figures.md"
 PICTURE = ROOT / "docs" / "images" / "figures.svg"
 DESCRIBED = "Bars: times, CPU and throughput of ours and of the same steps in other ways"
+BUSY = "other work was going on, so CPU, throughput and start are worse than when it is quiet"
 HEAD = """# Figures
 
 Made by `make bench`, which writes this page and takes some minutes; `make bench ARGS=turns`
@@ -53,7 +54,8 @@ def _machine() -> str:
     names = [line for line in described.splitlines() if line.startswith("model name")]
     name = names[0].partition(":")[2].strip() if names else platform.machine()
     busy = os.getloadavg()[2]  # of the last quarter of an hour, most of which was this
-    return f"{cores} cores ({name}), {memory:.0f} GiB, load {busy:.1f}"
+    machine = f"{cores} cores ({name}), {memory:.0f} GiB, load {busy:.1f}"
+    return f"{machine}: {BUSY}" if busy > cores else machine
 
 
 def _versions() -> str:

@@ -30,8 +30,8 @@ ROUNDS = 5
 LIMIT = 2.5  # seconds
 QUESTION = KINDS["first turn"]
 EMBEDDED = "How many days of annual leave do I get?"
-WITH_MODEL = "ours: chatbot ask"
-WITHOUT_MODEL = "ours: chatbot ask, no model"
+WITH_MODEL = OURS
+WITHOUT_MODEL = f"{OURS}, no model"
 
 
 @contextmanager
@@ -112,9 +112,9 @@ def report(took: Mapping[str, Sequence[float]]) -> Report:
                     for name, each in took.items()
                 ],
                 note=(
-                    f"A new process to the first byte of its answer, {ROUNDS} rounds. The "
-                    "time of the model and of the retrieval is in it, about 0.9 s where the "
-                    "steps wait for each other; without a model there is neither."
+                    f"A new process (ours: `chatbot ask`) to the first byte of its answer, {ROUNDS} "
+                    "rounds. The time of the model and of the retrieval is in it, about 0.9 s where "
+                    "the steps wait for each other; without a model there is neither."
                 ),
             )
         ],
