@@ -26,7 +26,6 @@ from graphs import Answer
 from tests.servers.traces import Run, TraceSink, trace_sink
 
 KEY = "ls-a-key-of-nobody"
-EDGE = "route_after_"
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,6 @@ def tracing(sink: str, **variables: str) -> Iterator[None]:
 def _steps(run: Run, above: str) -> Iterator[str]:
     guesses = []
     for child in run.children:
-        if child.name.startswith(EDGE):
-            continue
         name = f"{above}{child.name}{_remark(child)}"
         if child.metadata.get("speculative"):
             guesses.append(name)

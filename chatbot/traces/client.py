@@ -17,6 +17,7 @@ CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
 CLOSE_SECONDS = 3.0
 # Ends that somebody meant: they are no errors of the run.
 _MEANT = {"CancelledError": "cancelled", "GeneratorExit": "early", "StoppedError": "stopped"}
+EDGE = "route_after_"  # it takes the whole state, and its outcome is the next step
 _CLASS = re.compile(r"\w+")
 _OF_CALLS = ("invocation_params", "options")  # settings of a call, whose user is named
 _WORDS = ("query",)  # facts in the metadata that people's words are in
@@ -53,12 +54,14 @@ class TraceClient(Client):
         )
 
     def create_run(self, *args: Any, **run: Any) -> None:  # noqa: ANN401 - LangSmith's signature
-        """See `Client.create_run`."""
-        super().create_run(*args, **self._fit_to_leave(run))
+        """See `Client.create_run`. An edge of the graph is no step: it is left out."""
+        if not _is_edge(run):
+            super().create_run(*args, **self._fit_to_leave(run))
 
     def update_run(self, *args: Any, **run: Any) -> None:  # noqa: ANN401 - as above
         """See `Client.update_run`."""
-        super().update_run(*args, **self._fit_to_leave(run))
+        if not _is_edge(run):
+            super().update_run(*args, **self._fit_to_leave(run))
 
     def request_with_retries(self, *args: Any, **choices: Any) -> requests.Response:  # noqa: ANN401 - as above
         """See `Client.request_with_retries`. After the end nothing is sent."""
@@ -111,6 +114,10 @@ class TraceClient(Client):
     def hides_words(self) -> bool:
         """Whether people's words are not to leave, as questions or as answers."""
         return bool(self._hide_inputs or self._hide_outputs)
+
+
+def _is_edge(run: Mapping[str, Any]) -> bool:
+    return str(run.get("name")).startswith(EDGE)
 
 
 def without_secrets(redacted: Redaction, value: Any) -> Any:  # noqa: ANN401 - JSON
