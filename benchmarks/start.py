@@ -112,9 +112,10 @@ def report(took: Mapping[str, Sequence[float]]) -> Report:
                     for name, each in took.items()
                 ],
                 note=(
-                    f"A new process (ours: `chatbot ask`) to the first byte of its answer, {ROUNDS} "
-                    "rounds. The time of the model and of the retrieval is in it, about 0.9 s where "
-                    "the steps wait for each other; without a model there is neither."
+                    "A new process (ours: `chatbot ask`) to the first byte of its answer, "
+                    f"{ROUNDS} rounds. The time of the model and of the retrieval is in it, "
+                    "about 0.9 s where the steps wait for each other; without a model there is "
+                    "neither."
                 ),
             )
         ],
