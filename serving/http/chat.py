@@ -11,6 +11,7 @@ from chatbot.errors import InputError
 from graphs.intake import LONGEST_INSTRUCTIONS, LONGEST_NAME, MOST_ASSISTANTS, clean
 from serving.http.following import followed
 from serving.http.frames import Position
+from serving.http.sessions import existing
 from serving.http.streaming import EventStream
 from serving.http.turns import TurnStarter
 from serving.http.users import Caller
@@ -138,7 +139,9 @@ async def resume(
         sent = 0 if after is None else after.events
         return EventStream(here.frames(heartbeat_seconds=HEARTBEAT_SECONDS, after=sent))
     begun = await turns.bot.running(session_id, user_id=caller.user_id)
-    if after is None and begun is None:
-        return Response(status_code=204)
+    if begun is None:
+        await existing(turns.bot, session_id, caller.user_id)
+        if after is None:
+            return Response(status_code=204)
     after = after or Position(turn_id=begun.id if begun else "")
     return EventStream(followed(turns.bot, caller, session_id, begun, after))

@@ -26,6 +26,7 @@ search = APIRouter(tags=["sessions"])  # beside them: a session may have any nam
 
 STOP_SECONDS = 5.0
 POLL_SECONDS = 0.1
+NO_SESSION = "There is no such conversation."
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 FoundLimit = Annotated[int, Query(ge=1, le=100)]
@@ -208,8 +209,7 @@ async def read_session(
     await running.settled(user_id, session_id)
     turns = await bot.turns(session_id, user_id=user_id, limit=limit)
     if not turns:
-        message = "There is no such conversation."
-        raise NotFoundError(message)
+        raise NotFoundError(NO_SESSION)
     return SessionTurns(session_id=session_id, turns=[item_of(turn) for turn in turns])
 
 
@@ -218,7 +218,7 @@ async def rename_session(
     session_id: str, body: Title, bot: Bot, user_id: CurrentUser
 ) -> SessionName:
     """Give a conversation another title."""
-    await _exists(bot, session_id, user_id)
+    await existing(bot, session_id, user_id)
     await bot.rename(session_id, body.title, user_id=user_id)
     return SessionName(session_id=session_id)
 
@@ -226,7 +226,7 @@ async def rename_session(
 @router.get("/{session_id}/export")
 async def export_session(session_id: str, bot: Bot, user_id: CurrentUser) -> JSONResponse:
     """Give a whole conversation as a file."""
-    await _exists(bot, session_id, user_id)
+    await existing(bot, session_id, user_id)
     data = await bot.export(session_id, user_id=user_id)
     name = quote(f"{session_id}.json", safe="")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
@@ -266,6 +266,8 @@ async def stop_session(
         # It is of another process: nothing here could wake us.
         while await bot.running(session_id, user_id=user_id) and time.monotonic() < give_up:  # noqa: ASYNC110 - as above
             await asyncio.sleep(POLL_SECONDS)
+    if not stopped:
+        await existing(bot, session_id, user_id)
     return Stopped(session_id=session_id, turns=stopped)
 
 
@@ -275,7 +277,10 @@ async def delete_session(
 ) -> Removed:
     """Forget a conversation."""
     await running.settled(user_id, session_id)
-    return Removed(session_id=session_id, turns=await bot.clear(session_id, user_id=user_id))
+    turns = await bot.clear(session_id, user_id=user_id)
+    if not turns:
+        raise NotFoundError(NO_SESSION)
+    return Removed(session_id=session_id, turns=turns)
 
 
 async def _turn(bot: Bot, session_id: str, turn_id: str, user_id: str) -> Turn:
@@ -291,10 +296,14 @@ def _given(turn: Turn) -> dict[str, Any] | None:
     return {"thumb": kept.get("thumb"), "comment": kept.get("comment")} if kept else None
 
 
-async def _exists(bot: Bot, session_id: str, user_id: str) -> None:
+async def existing(bot: Bot, session_id: str, user_id: str) -> None:
+    """Refuse what is asked of a conversation that the user does not have.
+
+    Raises:
+        NotFoundError: There is none, or it is another user's, which nobody is told.
+    """
     if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
-        message = "There is no such conversation."
-        raise NotFoundError(message)
+        raise NotFoundError(NO_SESSION)
 
 
 def item_of(turn: Turn) -> TurnItem:

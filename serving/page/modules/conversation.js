@@ -76,7 +76,7 @@ export class Conversation extends EventTarget {
     try {
       await stopAnswer(this.id);
     } catch (error) {
-      view?.fail(error);
+      if (error.code !== "not_found") view?.fail(error); // else it had not begun
     }
     this.#tell();
   }

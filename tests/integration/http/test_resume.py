@@ -106,7 +106,9 @@ def test_nothing_goes_on_where_nothing_runs(two: Workers) -> None:
     two.clients[0].post("/api/chat", json={"question": "quickly", "session_id": "quick"})
     for client in two.clients:
         assert client.get("/api/sessions/quick/events").status_code == 204
-        assert client.get("/api/sessions/unknown/events").status_code == 204
+        assert client.get("/api/sessions/unknown/events").status_code == 404
+        after = {"Last-Event-ID": "turn:1:1"}
+        assert client.get("/api/sessions/unknown/events", headers=after).status_code == 404
 
 
 @pytest.mark.parametrize("id_", ["7", "a:b:c", "x" * 300, "t:1:1:1", "t:-1:0"])

@@ -137,7 +137,18 @@ def test_what_one_user_said_no_other_sees(guarded: Guarded) -> None:
         assert ann.post("/api/chat", json=ask).status_code == 200
         assert bob.get("/api/sessions/private").status_code == 404
         assert bob.get("/api/sessions").json() == {"sessions": []}
-        assert bob.delete("/api/sessions/private").json()["turns"] == 0
+        (turn,) = ann.get("/api/sessions/private").json()["turns"]
+        of_turn = f"/api/sessions/private/turns/{turn['id']}"
+        for method, path, body in (
+            ("GET", "/api/sessions/private/events", None),
+            ("GET", "/api/sessions/private/export", None),
+            ("PATCH", "/api/sessions/private", {"title": "mine"}),
+            ("POST", "/api/sessions/private/stop", None),
+            ("GET", f"{of_turn}/why", None),
+            ("POST", f"{of_turn}/feedback", {"thumb": "down"}),
+            ("DELETE", "/api/sessions/private", None),
+        ):
+            assert bob.request(method, path, json=body).status_code == 404, (method, path)
         assert len(ann.get("/api/sessions/private").json()["turns"]) == 1
         ann.delete("/api/sessions/private")
 

@@ -20,8 +20,19 @@ export async function ask(body, { signal, lost }) {
 
 /** Return the events, from the first, of the answer that is being written; null where none is. */
 export async function resume(session, { signal, lost }) {
-  const response = await send(eventsAddress(session), { signal });
-  return response.status === 204 ? null : followed(session, response, { signal, lost });
+  const response = await written(session, { signal });
+  return response && followed(session, response, { signal, lost });
+}
+
+/** Return the response with the events of the answer that is being written; null where none is. */
+async function written(session, options) {
+  try {
+    const response = await send(eventsAddress(session), options);
+    return response.status === 204 ? null : response;
+  } catch (error) {
+    if (error.code === "not_found") return null;
+    throw error;
+  }
 }
 
 async function* followed(session, first, { signal, lost }) {
@@ -51,13 +62,13 @@ async function connectedAgain(session, line, signal) {
     line.pause = Math.min(Math.max(line.pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
     let response;
     try {
-      response = await send(eventsAddress(session), { headers, signal });
+      response = await written(session, { headers, signal });
     } catch (error) {
       if (signal.aborted || !error.retryable) throw error;
       line.pause = Math.max(line.pause, (error.retry_after ?? 0) * 1000);
       continue;
     }
-    if (response.status !== 204) return response;
+    if (response) return response;
     throw new ServiceError({ code: "cut_off", message: say("failure_cut_off") });
   }
 }
