@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from chatbot.errors import ConfigurationError
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
 from tests.servers.chatbot import free_port
@@ -173,3 +174,12 @@ async def test_a_part_of_the_turns_is_traced(tmp_path: Path, rate: str, traces: 
                 await bot.ask("Hello")
         roots: list[Run] = own.wait_for_roots(traces)
     assert len(roots) == traces
+
+
+@pytest.mark.parametrize("rate", ["2", "half"])
+async def test_a_rate_that_is_none_is_told(tmp_path: Path, rate: str) -> None:
+    with tracing("http://127.0.0.1:9", TRACING_SAMPLING_RATE=rate):
+        settings = Settings(chatbot_data_dir=tmp_path)
+        with pytest.raises(ConfigurationError, match="LANGSMITH_"):
+            async with open_chatbot(settings):
+                pass
