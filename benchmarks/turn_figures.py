@@ -128,15 +128,22 @@ def targets(samples: Samples, found: Crowds) -> list[Target]:
     cpu = max(_median(of[kind], "cpu") for kind in KINDS) * 1000
     crowd = found[OURS][CROWDS[-1]]
     rate = median([each["rate"] for each in crowd] or [0.0])
+    crowded = median([each["cpu"] for each in crowd] or [float("inf")]) * 1000
     slowest = [each["sessions"][-1] / median(each["sessions"]) for each in crowd]
     worst = max(slowest, default=float("inf"))
     return [
         *checked,
         Target(
-            figure="CPU a turn, of the dearest kind",
+            figure="CPU a turn, one at a time, of the dearest kind",
             target=f"≤ {CPU_LIMIT} ms",
             measured=f"{cpu:.1f} ms",
             met=cpu <= CPU_LIMIT,
+        ),
+        Target(
+            figure=f"CPU a turn, {CROWDS[-1]} sessions at once",
+            target=f"≤ {CPU_LIMIT} ms",
+            measured=f"{crowded:.1f} ms",
+            met=crowded <= CPU_LIMIT,
         ),
         Target(
             figure=f"{CROWDS[-1]} sessions at once, on one core",
