@@ -65,7 +65,11 @@ class ChatUpdate(TypedDict, total=False):
 class ChatInput(TypedDict):
     """What a run is given: the conversation, whose last message is the user's question."""
 
-    messages: Annotated[Sequence[AnyMessage], add_messages]
+    messages: Annotated[
+        Sequence[AnyMessage],
+        Field(description="The question. What was said before is remembered."),
+        add_messages,  # LangGraph looks for it in the last place
+    ]
 
 
 class ChatOutput(TypedDict):

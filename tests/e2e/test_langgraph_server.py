@@ -171,7 +171,12 @@ async def test_the_servers_own_routes_are_unharmed(
     [assistant] = await client.assistants.search(graph_id="chatbot")
     schemas: Any = await client.assistants.get_schemas(assistant["assistant_id"])
     assert list(schemas["input_schema"]["properties"]) == ["messages"]
-    assert "session_id" in schemas["context_schema"]["properties"]
+    assert schemas["input_schema"]["properties"]["messages"]["description"]
+    choices = schemas["context_schema"]["properties"]
+    assert "session_id" in choices
+    for name, choice in choices.items():
+        assert choice["description"], name
+        assert choice["default"] is None, name
     async with httpx.AsyncClient(base_url=server) as http:
         for path in ("/ok", "/docs", "/openapi.json", "/metrics"):
             assert (await http.get(path)).status_code == httpx.codes.OK, path
