@@ -79,6 +79,10 @@ class TraceClient(Client):
         self._closed.set()
         super().close(timeout=0)
 
+    def samples(self, trace_id: str) -> bool:
+        """Whether this trace is one of those that are sent."""
+        return bool(self._should_sample(trace_id))
+
     def _fit_to_leave(self, run: dict[str, Any]) -> dict[str, Any]:
         error, extra = run.get("error"), dict(run.get("extra") or {})
         metadata = dict(extra.get("metadata") or {})

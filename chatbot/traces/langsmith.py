@@ -6,7 +6,6 @@ import logging
 import uuid
 from functools import partial
 
-from langsmith import Client
 from langsmith.schemas import TracerSession
 from langsmith.utils import LangSmithError, LangSmithNotFoundError, get_tracer_project
 from requests import RequestException
@@ -14,6 +13,7 @@ from requests import RequestException
 from chatbot.domain import Turn
 from chatbot.logs import Redaction
 from chatbot.tasks import Background
+from chatbot.traces.client import TraceClient
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class LangSmithTraces:
 
     def __init__(
         self,
-        client: Client,
+        client: TraceClient,
         background: Background,
         redacted: Redaction,
         *,
@@ -48,14 +48,14 @@ class LangSmithTraces:
 
     def rated(self, turn: Turn) -> None:
         """See `Traces.rated`."""
-        if turn.record.get("trace_id"):
+        if self._has_trace(turn):
             self._newest[turn.id] = turn
             work = partial(self._send, turn.id)
             self._background.start(f"feedback {next(self._numbers)}", work)
 
     async def link(self, turn: Turn) -> str | None:
         """See `Traces.link`."""
-        if not turn.record.get("trace_id"):
+        if not self._has_trace(turn):
             return None
         try:
             async with asyncio.timeout(LINK_SECONDS):
@@ -63,6 +63,10 @@ class LangSmithTraces:
         except (LangSmithError, RequestException, TimeoutError, ValueError) as error:
             logger.warning("LangSmith does not say where the trace is: %r", error)
             return None
+
+    def _has_trace(self, turn: Turn) -> bool:
+        trace_id = turn.record.get("trace_id")
+        return bool(trace_id) and self._client.samples(str(trace_id))
 
     async def _send(self, turn_id: str) -> None:
         """Send the newest rating of a turn, after those that were begun before."""

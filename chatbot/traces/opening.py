@@ -9,15 +9,15 @@ from langsmith.utils import LangSmithUserError, tracing_is_enabled
 
 from chatbot.errors import ConfigurationError
 from chatbot.logs import redaction
+from chatbot.ports import Traces
 from chatbot.settings import Settings
 from chatbot.tasks import Background
-from chatbot.traces.langsmith import LangSmithTraces
 
 
 @asynccontextmanager
 async def open_traces(
     settings: Settings, secrets: Iterable[str], background: Background
-) -> AsyncIterator[LangSmithTraces | None]:
+) -> AsyncIterator[Traces | None]:
     """Have the turns of this process traced, where LANGSMITH_TRACING says so.
 
     `secrets` are those that stand in no setting.
@@ -28,7 +28,9 @@ async def open_traces(
     if not tracing_is_enabled():
         yield None
         return
-    from chatbot.traces.client import TraceClient  # noqa: PLC0415 - loads what speaks HTTP
+    # Loaded where turns are traced: a start does not wait for it elsewhere.
+    from chatbot.traces.client import TraceClient  # noqa: PLC0415 - as above
+    from chatbot.traces.langsmith import LangSmithTraces  # noqa: PLC0415 - as above
 
     redacted = redaction(settings, secrets)
     try:

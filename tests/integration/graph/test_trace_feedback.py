@@ -57,6 +57,15 @@ async def test_a_turn_without_a_trace_has_none(tmp_path: Path) -> None:
         assert found.trace_url is None
 
 
+async def test_a_turn_that_is_not_sampled_has_none(tmp_path: Path) -> None:
+    with trace_sink() as sink, tracing(sink.url, TRACING_SAMPLING_RATE="0"):
+        async with opened(tmp_path) as bot:
+            turn_id = (await bot.ask("Hello", session_id="s")).metadata["turn_id"]
+            await rated(bot, turn_id, "down", "up", None)
+            found = await bot.why(turn_id)
+        assert (sink.told, sink.raw, found.trace_url) == ([], b"", None)
+
+
 @pytest.mark.parametrize(
     ("hidden", "expected"), [("false", "mine is [secret]"), ("true", None)]
 )
