@@ -30,13 +30,18 @@ def session_writes(
     of messages. So a turn of which only the first arrived is whole, and is completed here.
     """
     adopted = {
-        document.get("turn") for document in stored if not isinstance(document["_id"], str)
+        document.get("turn"): document["_id"]
+        for document in stored
+        if not isinstance(document["_id"], str)
     }
     known = {entry.turn.id: entry for entry in read_entries(stored)}
     writes: list[UpdateOne] = []
     for entry in entries:
+        old = known.get(entry.turn.id)
         if entry.turn.id not in adopted:
-            writes += _writes(key, user_id, entry, known.get(entry.turn.id), now)
+            writes += _writes(key, user_id, entry, old, now)
+        elif old is not None and amends(entry.turn, old.turn):
+            writes.append(_amendment(adopted[entry.turn.id], user_id, entry.turn))
     return writes
 
 
@@ -47,14 +52,18 @@ def _writes(
         return _inserts(key, user_id, entry, now)
     placed = Entry(turn=entry.turn, seq=old.seq)
     if amends(entry.turn, old.turn):
-        same = {"_id": question_id(key, old.turn.id), "user_id": user_id}
-        record = {"record": contents(entry.turn)["record"], **rating(entry.turn)}
-        return [UpdateOne(same | {"status": old.turn.status}, {"$set": record})]
+        return [_amendment(question_id(key, old.turn.id), user_id, entry.turn)]
     if supersedes(entry.turn, old.turn):
         return _replacements(key, user_id, placed, now)
     if _same(entry.turn, old.turn):
         return _inserts(key, user_id, placed, now)
     return []
+
+
+def _amendment(number: object, user_id: str, turn: Turn) -> UpdateOne:
+    """Return the write of what is new in the record of a turn that is the same otherwise."""
+    same = {"_id": number, "user_id": user_id, "status": turn.status}
+    return UpdateOne(same, {"$set": {"record": contents(turn)["record"], **rating(turn)}})
 
 
 def _inserts(key: str, user_id: str, entry: Entry, now: datetime) -> list[UpdateOne]:

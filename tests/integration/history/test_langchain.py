@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from chatbot.history.archive import export_session
 from chatbot.history.connection import Client, open_client
 from chatbot.history.langchain import message_history, mongodb_message_history
 from chatbot.history.local import LocalChatHistory
+from chatbot.ratings import RatingFilter
 from tests.integration.history.stores import mongo_history, turn
 from tests.servers.mongod import Mongod
 
@@ -307,3 +309,15 @@ async def test_our_session_is_opened_as_langchains_class(
 
     found = await asyncio.to_thread(read)
     assert [text.partition(":")[0] for text in found] == ["human", "ai"] * 2
+
+
+async def test_a_turn_that_theirs_wrote_can_be_rated(mongod: Mongod, theirs: Theirs) -> None:
+    theirs().add_messages([HumanMessage("Wer?"), AIMessage("梭罗")])
+    async with mongo_history(mongod, DATABASE) as history:
+        [found] = (await history.load(SESSION, limit=9)).turns
+        feedback = {"thumb": "down", "comment": "错", "at": NOW.isoformat()}
+        await history.save(SESSION, replace(found, record={"feedback": feedback}))
+        [kept] = (await history.load(SESSION, limit=9)).turns
+        assert kept == replace(found, record={"feedback": feedback})
+        [rated] = await history.rated(RatingFilter(thumb="down"))
+        assert (rated.turn.id, rated.session) == (found.id, SESSION)
