@@ -23,6 +23,7 @@ from chatbot.domain import (
 from chatbot.images.image import Image
 from chatbot.images.policy import ImagePolicy
 from chatbot.leases.queues import SessionQueues
+from chatbot.limits import Limits
 from chatbot.models.context_window import ContextWindow
 from chatbot.prompts import Prompts
 from chatbot.ratings import RatedTurn, RatingFilter
@@ -275,26 +276,6 @@ class Traces(Protocol):
     async def link(self, turn: Turn) -> str | None:
         """Return the address that shows the turn's trace, where there is one."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
-    """How much a turn may use. Times are in seconds.
-
-    `prefetch` is the number of assistants that are asked while the router thinks, on a first
-    turn; 0 asks none. `head_start` begins the answer from what they found before the router
-    has said which of them it means.
-    """
-
-    turn_seconds: float = 120
-    wait_seconds: float = 20
-    router_seconds: float = 15
-    knowledge_seconds: float = 15
-    history_turns: int = 20
-    passages: int = 6
-    summarize: bool = False
-    prefetch: int = 3
-    head_start: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,8 +8,8 @@ from chatbot.domain import Assistant, Findings, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ranking import rank
+from chatbot.limits import Limits
 from chatbot.messages import Outcome
-from chatbot.ports import Limits
 from chatbot.queries import differ_much
 from graphs.tracing import Searcher, traced_search
 from graphs.turn import LiveTurn

@@ -5,7 +5,8 @@ import pytest
 from langsmith import configure
 
 from chatbot.history.local import LocalChatHistory
-from chatbot.ports import Limits, Ports
+from chatbot.limits import Limits
+from chatbot.ports import Ports
 from chatbot.tasks import Background
 from graphs import Chatbot
 from tests.ports import InMemoryKnowledgeBase, Said, ScriptedChatModel, passage

@@ -3,11 +3,11 @@
 import pytest
 from pydantic import SecretStr
 
+from chatbot.limits import Limits
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.extractive import ExtractiveChatModel
 from chatbot.models.selection import open_model, select_model
 from chatbot.models.tokens import TokenCounter
-from chatbot.ports import Limits
 from chatbot.settings import Settings
 from tests.integration.graph.conftest import Bench
 from tests.ports import Call, Said

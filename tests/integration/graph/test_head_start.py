@@ -10,7 +10,7 @@ import pytest
 
 from chatbot.errors import ModelError
 from chatbot.events import Event
-from chatbot.ports import Limits
+from chatbot.limits import Limits
 from graphs import Chatbot
 from tests.integration.graph.conftest import Bench
 from tests.ports import Call, Said

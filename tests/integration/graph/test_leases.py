@@ -10,7 +10,8 @@ from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.queues import SessionQueues
-from chatbot.ports import Limits, Ports
+from chatbot.limits import Limits
+from chatbot.ports import Ports
 from chatbot.statistics import Statistics
 from graphs import Chatbot
 from graphs.keeping import keep

@@ -7,7 +7,7 @@ import pytest
 
 from chatbot.domain import Assistant, Findings
 from chatbot.errors import KnowledgeBaseError
-from chatbot.ports import Limits
+from chatbot.limits import Limits
 from tests.integration.graph.conftest import BENEFITS, POND, Bench
 from tests.ports import Call, InMemoryKnowledgeBase, Said
 

@@ -8,9 +8,9 @@ import pytest
 
 from chatbot.domain import Turn
 from chatbot.errors import ModelError
+from chatbot.limits import Limits
 from chatbot.models.context_window import ContextWindow
 from chatbot.models.tokens import TokenCounter
-from chatbot.ports import Limits
 from graphs import Chatbot
 from tests.integration.graph.conftest import Bench
 from tests.ports import Call, Said

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from chatbot.domain import Session
 from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.events import Event
-from chatbot.ports import Limits
+from chatbot.limits import Limits
 from graphs import Chatbot, Context
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said

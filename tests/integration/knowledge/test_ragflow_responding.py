@@ -13,7 +13,8 @@ from pydantic import SecretStr
 from chatbot.events import Event
 from chatbot.history.local import LocalChatHistory
 from chatbot.knowledge.ragflow import RagflowAnswers, RagflowKnowledgeBase, RagflowTransport
-from chatbot.ports import Limits, Ports
+from chatbot.limits import Limits
+from chatbot.ports import Ports
 from chatbot.settings import Settings
 from graphs import Chatbot, Context, open_chatbot
 from tests.ports import Call, Said, ScriptedChatModel
