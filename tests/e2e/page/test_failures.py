@@ -1,6 +1,7 @@
 """What the page says when something does not work."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -60,8 +61,10 @@ async def test_a_part_that_failed_in_two_ways_is_told_of_once(visitor: Visitor) 
     page = await visitor.visit()
     await visitor.ask("leave?")
     reasons = ["It could not be read.", "It could not be written."]
-    ((kept,),) = visitor.service.history.turns.values()
-    kept.record["degraded"] = [{"part": "history", "reason": reason} for reason in reasons]
+    ((session, [kept]),) = visitor.service.history.turns.items()
+    degraded = [{"part": "history", "reason": reason} for reason in reasons]
+    changed = replace(kept, record={**kept.record, "degraded": degraded})
+    visitor.service.history.turns[session] = [changed]
     await page.reload()
 
     await expect(page.locator(".note")).to_have_count(1)
