@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 from langchain_core.language_models import BaseChatModel
@@ -68,6 +69,8 @@ async def open_ports(
         background = Background()
         traces = await stack.enter_async_context(open_traces(settings, secrets, background))
         stack.push_async_callback(background.close)
+        # The first question does not wait for Chinese words: it waits for others meanwhile.
+        background.start("segmenter", partial(_load, "rjieba"))
         yield Ports(
             background=background,
             history=history,

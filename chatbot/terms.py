@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-import rjieba
-
-from chatbot.text import Word, is_character, subwords, words
+from chatbot.text import Word, is_character, segmenter, subwords, words
 
 MOST_TERMS = 48
 MOST_CHARACTERS = 4000
@@ -102,7 +100,9 @@ def weight(word: str, tag: str) -> float:
     if not tag:
         rank = _english().get(word)
         return _between(math.log(rank), *_RANKS) if rank else 1.0
-    rarity = math.log(_CHINESE_WORDS / rjieba.suggest_freq(word)) / math.log(_CHINESE_WORDS)
+    rarity = math.log(_CHINESE_WORDS / segmenter().suggest_freq(word)) / math.log(
+        _CHINESE_WORDS
+    )
     value = _between(rarity, 0.3, 0.65)
     if tag[0] in _IDIOMATIC:
         value = min(value, 1.3 * sum(_part_weight(each) for each in word) / len(word))
