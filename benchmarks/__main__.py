@@ -20,7 +20,7 @@ from benchmarks import page
 from benchmarks.report import RESULTS, collected, progress
 
 PAGE = ("turns", "history", "start")
-BENCHMARKS = (*PAGE, "retrieval", "routing", "scale", "chunks")
+BENCHMARKS = (*PAGE, "retrieval", "routing", "scale", "chunks", "tracing")
 INTERRUPTED = 130
 
 

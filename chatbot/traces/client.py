@@ -11,7 +11,7 @@ from langsmith import Client
 from langsmith.utils import LangSmithConnectionError
 from urllib3.util import Retry
 
-from chatbot.logs import Redaction
+from chatbot.logs import SHORTEST_SECRET, Redaction
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
 CLOSE_SECONDS = 3.0
@@ -127,7 +127,7 @@ def _is_edge(run: Mapping[str, Any]) -> bool:
 def without_secrets(redacted: Redaction, value: Any) -> Any:  # noqa: ANN401 - JSON
     """Return the JSON value with the secrets taken out of its texts."""
     if isinstance(value, str):
-        return redacted(value)
+        return redacted(value) if len(value) >= SHORTEST_SECRET else value
     if isinstance(value, Mapping):
         return {key: without_secrets(redacted, each) for key, each in value.items()}
     if isinstance(value, list | tuple):
