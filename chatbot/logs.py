@@ -1,5 +1,6 @@
 """Log lines: one for each record, as text or JSON, without the values of secrets."""
 
+import base64
 import json
 import logging
 import logging.handlers
@@ -25,6 +26,9 @@ FILE_BYTES = 4 * 2**20
 
 _SECRET_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 _BEARER = re.compile(r"(?P<before>\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE)
+_OPTION = re.compile(
+    r"(?:key|token|secret|password|signature|\bsig)[=:](?P<value>[^&,#]+)", re.IGNORECASE
+)
 _USER_INFO = re.compile(r"(?P<before>://[^\s/:@\"']*:)[^\s/@\"']+(?=@)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BARE = re.compile(r"[^\s\"'=\[\]{}]+")
@@ -114,7 +118,25 @@ def redaction(settings: Settings, others: Iterable[str] = ()) -> Redaction:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             secrets |= _parts(value.get_secret_value())
+        elif isinstance(value, str):
+            secrets |= secrets_in(value)
     return Redaction(secrets.union(others))
+
+
+def secrets_in(address: str) -> set[str]:
+    """Return what signs in within an address, as it stands there and as it is sent."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return set()
+    if not parts.netloc:
+        return set()
+    found = {match["value"] for match in _OPTION.finditer(parts.query)}
+    user, password = parts.username or "", parts.password or ""
+    if secret := password or user:  # a token may stand in the user's place
+        login = f"{unquote(user)}:{unquote(password)}".encode()
+        found |= {secret, base64.b64encode(login).decode()}
+    return found | {unquote(each) for each in found}
 
 
 def one_line(text: str) -> str:
@@ -165,15 +187,8 @@ def _write_to(handler: logging.Handler, settings: Settings) -> None:
 
 
 def _parts(secret: str) -> set[str]:
-    """Return the secret, each key of a list of keys, and the password of an address."""
-    parts = {secret, *(key.strip() for key in secret.split(","))}
-    try:
-        password = urlsplit(secret).password
-    except ValueError:
-        password = None
-    if password:
-        parts |= {password, unquote(password)}
-    return parts
+    """Return the secret, each key of a list of keys, and what signs in within an address."""
+    return {secret, *(key.strip() for key in secret.split(",")), *secrets_in(secret)}
 
 
 def _shown(value: object) -> str:

@@ -147,6 +147,14 @@ class Settings(BaseSettings):
         except InputError as error:
             raise ValueError(error.message) from None
 
+    @field_validator("ragflow_base_url")
+    @classmethod
+    def _check_ragflow_address(cls, value: str | None) -> str | None:
+        if value is not None and "@" in urlsplit(value).netloc:
+            message = "must not name a user: RAGFlow is given RAGFLOW_API_KEY, nothing else"
+            raise ValueError(message)
+        return value
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _upper_case(cls, value: object) -> object:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from chatbot.errors import ConfigurationError
+from chatbot.logs import secrets_in
 
 PACKAGES = {  # what to install for each provider of `init_chat_model`
     "anthropic": "'ragflow-chatbot[anthropic]'",
@@ -121,9 +122,13 @@ class ModelChoice:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """The keys of all endpoints."""
+        """The keys of all endpoints, and what signs in within their addresses."""
         keys = (endpoint.api_key for endpoint in self.endpoints)
-        return [key.get_secret_value() for key in keys if key is not None]
+        addresses = (endpoint.base_url or "" for endpoint in self.endpoints)
+        return [
+            *(key.get_secret_value() for key in keys if key is not None),
+            *(secret for address in addresses for secret in secrets_in(address)),
+        ]
 
 
 def _host(address: str) -> str:

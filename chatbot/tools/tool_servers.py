@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from langchain_core.tools import BaseTool
 
+from chatbot.logs import secrets_in
 from chatbot.tasks import end
 from chatbot.tools.mcp import McpServer
 from chatbot.tools.toolbox import Toolbox, first_of
@@ -97,14 +98,19 @@ class ToolServers:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """What the headers and variables of the servers hold, which may sign in."""
+        """What the headers, variables and addresses of the servers hold, which may sign in."""
         values = [
             value
             for each in self._servers
             for name in ("headers", "env")
             for value in each.connection.get(name, {}).values()
         ]
-        return [*values, *(value.split()[-1] for value in values if value.strip())]
+        addresses = [each.connection.get("url", "") for each in self._servers]
+        return [
+            *values,
+            *(value.split()[-1] for value in values if value.strip()),
+            *(secret for address in addresses for secret in secrets_in(address)),
+        ]
 
     def wake(self) -> None:
         """Begin to ask the servers that are away and have rested."""

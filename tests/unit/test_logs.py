@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from chatbot.logs import (
     configure_logging,
     log_to_file,
     one_line,
+    secrets_in,
 )
 from chatbot.settings import Settings
 
@@ -153,6 +155,42 @@ def test_secrets_of_the_settings_are_removed(secret: str, form: Any) -> None:
     ):
         assert secret not in line
         assert REMOVED in line
+
+
+@pytest.mark.parametrize(
+    ("address", "secrets"),
+    [
+        pytest.param("http://host:9380/v1?page=2", set(), id="none"),
+        pytest.param("not an address", set(), id="no address"),
+        pytest.param("http://[half", set(), id="a broken address"),
+        pytest.param(
+            "http://ann:p%40ss@host",
+            {"p%40ss", "p@ss", b64encode(b"ann:p@ss").decode()},
+            id="a password, also as it is sent",
+        ),
+        pytest.param(
+            "http://a-token@host",
+            {"a-token", b64encode(b"a-token:").decode()},
+            id="a token in the user's place",
+        ),
+        pytest.param("http://host/?api-key=abc&x=1", {"abc"}, id="a key in the query"),
+        pytest.param(
+            "mongodb://host/?tlsCertificateKeyFile=/a.pem&tlsCertificateKeyFilePassword=abc"
+            "&authMechanismProperties=AWS_SESSION_TOKEN:d%2Fe,X:y",
+            {"abc", "d%2Fe", "d/e"},
+            id="options of MongoDB",
+        ),
+    ],
+)
+def test_what_signs_in_within_an_address(address: str, secrets: set[str]) -> None:
+    assert secrets_in(address) == secrets
+
+
+def test_a_password_in_any_address_of_the_settings_is_removed() -> None:
+    settings = Settings(openai_base_url=f"http://user:{PASSWORD}@host/v1")
+    sent = b64encode(b"user:p@ss-word-of-mongodb").decode()
+    assert sent not in logged(f"Basic {sent} is not known", settings=settings)
+    assert PASSWORD not in logged(f"{PASSWORD} is not known", settings=settings)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ from tests.trajectories import KEY, tracing
 
 FIELDS = Settings.model_fields
 SETTINGS = [name for name in FIELDS if "SecretStr" in str(FIELDS[name].annotation)]
-OTHERS = ("models_file", "mcp_header", "mcp_token")
+OTHERS = (
+    *("models_file", "models_address", "mcp_header", "mcp_token", "mcp_address"),
+    *("mongodb_option", "embedding_base_url"),
+)
 SECRETS: Mapping[str, str] = {
     name: f"secret-of-{name}-{uuid.uuid4().hex}" for name in (*SETTINGS, *OTHERS)
 }
@@ -63,20 +66,25 @@ def answer_with_all(request: ChatRequest) -> Script:
 
 def settings_of(folder: Path, model: ModelServer, tools: ToolServer, **chosen: Any) -> Settings:
     file = folder / "models.toml"
+    login = {name: f"://somebody:{secret}@" for name, secret in SECRETS.items()}
+    model_url = model.base_url.replace("://", login["models_address"])
     file.write_text(
-        f'[[endpoint]]\nmodel = "m"\nbase_url = "{model.base_url}"\n'
+        f'[[endpoint]]\nmodel = "m"\nbase_url = "{model_url}"\n'
         f'api_key = "{SECRETS["models_file"]}"\n\n'
-        f'[mcp.weather]\nurl = "{tools.url}/mcp"\n'
+        f'[mcp.weather]\nurl = "{tools.url}/mcp?token={SECRETS["mcp_address"]}"\n'
         f'headers = {{ Authorization = "Bearer {SECRETS["mcp_token"]}", '
         f'X-Api-Key = "{SECRETS["mcp_header"]}" }}\n',
         encoding="utf-8",
     )
     secret = {name: SecretStr(SECRETS[name]) for name in SETTINGS if name != "mongodb_uri"}
-    password = f"somebody:{SECRETS['mongodb_uri']}"
+    option = f"tlsCertificateKeyFilePassword={SECRETS['mongodb_option']}"
     usual = {
         "chatbot_data_dir": folder / "data",
         "models_file": file,
-        "mongodb_uri": SecretStr(f"mongodb://{password}@127.0.0.1:{free_port()}/"),
+        "embedding_base_url": f"http{login['embedding_base_url']}127.0.0.1:{free_port()}",
+        "mongodb_uri": SecretStr(
+            f"mongodb{login['mongodb_uri']}127.0.0.1:{free_port()}/?{option}"
+        ),
     }
     return Settings(**{**secret, **usual, **chosen})
 
