@@ -1,7 +1,7 @@
 """Begins the answer on a guess, while the router still says whom to ask."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -21,20 +21,27 @@ class HeadStart:
     """
 
     def __init__(self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel) -> None:
+        self._model = model
         self._prompt: Prompt | None = None
         self._chunks: asyncio.Queue[AIMessageChunk | None] = asyncio.Queue()
-        self._listening = asyncio.create_task(self._listen(guess, model), name="head start")
+        self._listening = asyncio.create_task(self._listen(guess), name="head start")
 
     def is_for(self, prompt: Prompt) -> bool:
         """Tell whether this is the reply to that prompt."""
         return self._prompt == prompt
 
     async def stream(self) -> AsyncIterator[AIMessageChunk]:
-        """Yield the reply: what has come, then the rest as it comes. Raises what it raised."""
+        """Yield the reply: what has come, then the rest as it comes. Raises what it raised.
+
+        One that failed before its first word is asked for again: it may have failed because it
+        was early, as where an endpoint takes one request at a time.
+        """
         try:
-            while (chunk := await self._chunks.get()) is not None:
-                yield chunk
-            await self._listening
+            chunk = await self._chunks.get()
+            reply = self._again() if chunk is None else self._rest(chunk)
+            async with aclosing(reply) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         finally:
             await end(self._listening)
 
@@ -42,9 +49,19 @@ class HeadStart:
         """End the request, whatever has come of it."""
         abandon(self._listening)
 
-    async def _listen(
-        self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel
-    ) -> None:
+    async def _rest(self, chunk: AIMessageChunk | None) -> AsyncGenerator[AIMessageChunk]:
+        while chunk is not None:
+            yield chunk
+            chunk = await self._chunks.get()
+        await self._listening
+
+    def _again(self) -> AsyncGenerator[AIMessageChunk]:
+        assert self._prompt is not None  # noqa: S101 - see `is_for`
+        return cast("AsyncGenerator[AIMessageChunk]", self._prompt.stream(self._model))
+
+    async def _listen(self, guess: Coroutine[Any, Any, Prompt | None]) -> None:
+        guessing = getattr(self._model, "guessing", None)  # not every model is a pool
+        model = self._model if guessing is None else guessing()
         try:
             self._prompt = await guess
             if self._prompt is not None:

@@ -17,7 +17,7 @@ from chatbot.errors import ModelError
 from chatbot.images.blocks import has_images
 from chatbot.models.context_window import RESERVED_TOKENS, ContextWindow, window_of
 from chatbot.models.endpoints import ABILITIES, Ability, Endpoint
-from chatbot.models.pool_call import PoolCall
+from chatbot.models.pool_call import Manner, PoolCall
 from chatbot.models.rotation import EndpointState, Rotation
 from chatbot.models.streamed_model import StreamedModel, Tool, offered
 from chatbot.models.time_limits import TimeLimits
@@ -46,7 +46,7 @@ class ModelPool(StreamedModel):
     again, twice at most, with growing pauses. Where all rest already, the call fails at once.
     """
 
-    hurried: bool = False
+    manner: Manner = "patient"
 
     _members: Sequence[Member] = PrivateAttr(default=())
     _rotation: Rotation = PrivateAttr()
@@ -87,7 +87,15 @@ class ModelPool(StreamedModel):
         A slow endpoint is left early enough for another one to answer in time.
         """
         limits = replace(self.limits, total=min(self.limits.total, seconds))
-        return self.model_copy(update={"limits": limits, "hurried": True})
+        return self.model_copy(update={"limits": limits, "manner": "hurried"})
+
+    def guessing(self) -> "ModelPool":
+        """Return the same endpoints for calls that are made beside another one, on a guess.
+
+        An endpoint may refuse only that there are two at once: what fails before it answers is
+        not held against it and not repeated, and one that has failed lately is left alone.
+        """
+        return self.model_copy(update={"manner": "tentative"})
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""
@@ -131,7 +139,7 @@ class ModelPool(StreamedModel):
     ) -> AsyncGenerator[AIMessageChunk]:
         """See `StreamedModel.chunks`."""
         able = _able(self._members, _needs(messages, options))
-        call = PoolCall(self.endpoints, self._rotation, able, limits, hurried=self.hurried)
+        call = PoolCall(self.endpoints, self._rotation, able, limits, manner=self.manner)
         written = ""
         while (index := await call.next_endpoint()) is not None:
             begun = False

@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from langchain_core.messages import AIMessageChunk
 
@@ -23,6 +24,9 @@ _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrup
 # What a request with tools may meet where one without them is answered.
 _OF_THE_REQUEST: frozenset[ModelFailure] = frozenset({"server", "protocol", "interrupted"})
 
+# Hurried calls are worth little time, tentative ones are made before they are wanted.
+Manner = Literal["patient", "hurried", "tentative"]
+
 logger = logging.getLogger(__name__)
 
 
@@ -36,9 +40,10 @@ class PoolCall:
         able: Collection[int],
         limits: TimeLimits,
         *,
-        hurried: bool = False,
+        manner: Manner = "patient",
     ) -> None:
-        self._hurried = hurried
+        self._hurried = manner == "hurried"
+        self._tentative = manner == "tentative"
         self._endpoints = endpoints
         self._rotation = rotation
         self._able = able
@@ -46,6 +51,8 @@ class PoolCall:
         self._clock = asyncio.get_running_loop().time
         self._deadline = self._clock() + limits.total
         self._untried = set(able)
+        if self._tentative:  # an endpoint after its rest is tried by a call that is wanted
+            self._untried -= rotation.waits(able).keys()
         self._failures: dict[int, ModelError] = {}
         self._spared: dict[int, ModelError] = {}
         self._passing: set[int] = set()
@@ -86,6 +93,7 @@ class PoolCall:
 
     def answers(self, index: int) -> None:
         """Note that an endpoint begins to answer."""
+        self._tentative = False  # from now on it fails like any other call
         self._rotation.succeeded(index)
         self._spared.pop(index, None)
         for spared, error in self._spared.items():
@@ -95,11 +103,12 @@ class PoolCall:
         """Note that an endpoint failed."""
         if self._hurried and self._is_spared(index, error.kind):
             self._spared[index] = error
-        else:
+        elif not self._tentative:
             self._rotation.failed(index, error)
         self._failures[index] = error
         quick = self._clock() - self._began <= QUICK * self._limits.first_token
-        if error.kind in _PASSING and error.retry_after is None and quick:
+        passes = error.kind in _PASSING and error.retry_after is None and quick
+        if passes and not self._tentative:
             self._passing.add(index)
         else:
             self._passing.discard(index)

@@ -99,9 +99,8 @@ async def test_the_record_tells_whether_it_was_of_use(
     assert turn.record["head_start"] == use
 
 
-@pytest.mark.parametrize("pieces", [[], ["15 "]])
-async def test_its_failure_is_that_of_the_answer(bench: Bench, pieces: list[str]) -> None:
-    broken = Said(pieces, error=ModelError("interrupted", "The answer broke off."))
+async def test_its_failure_is_that_of_the_answer(bench: Bench) -> None:
+    broken = Said(["15 "], error=ModelError("interrupted", "The answer broke off."))
 
     async def closed(telling: Any) -> Any:
         with suppress(ModelError):
@@ -111,6 +110,16 @@ async def test_its_failure_is_that_of_the_answer(bench: Bench, pieces: list[str]
     assert await closed(early(bench, HANDBOOK, broken)) == await closed(
         late(bench, HANDBOOK, broken)
     )
+
+
+@pytest.mark.parametrize("arguments", [HANDBOOK, WALDEN])
+async def test_one_that_failed_before_its_first_word_changes_nothing(
+    bench: Bench, arguments: str
+) -> None:
+    broken = Said(error=ModelError("rate_limit", "One request at a time, please."))
+    answer = Said(["15 days [1]."], reasoning="hm")
+    assert await early(bench, arguments, broken, answer) == await late(bench, arguments, answer)
+    assert bench.used_up()
 
 
 async def test_a_stopped_turn_cancels_it(bench: Bench) -> None:

@@ -445,3 +445,36 @@ async def test_nothing_blocks_the_event_loop() -> None:
         async with pool_of(server, "one") as pool:
             assert (await ask(pool)).answer == "Paris."
             await pool.context.fit([HumanMessage("word " * 22_000)])
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        pytest.param(refuse(429), "rate_limit", id="rate limit"),
+        pytest.param(refuse(503), "server", id="server error"),
+        pytest.param(refuse(400, "no"), "bad_request", id="bad request"),
+        pytest.param(reset(), "connection", id="reset"),
+        pytest.param(hang(), "timeout", id="silence"),
+    ],
+)
+async def test_a_call_on_a_guess_is_not_held_against_an_endpoint(
+    script: Script, kind: str
+) -> None:
+    with ModelServer([script, answer("Paris.")]) as server:
+        async with pool_of(server, "key") as pool:
+            assert (await ask(pool.guessing())).kind == kind
+            assert len(server.seen) == 1
+            [state] = pool.states()
+            assert (state.state, state.failures) == ("ready", 0)
+            assert (await ask(pool)).answer == "Paris."
+
+
+async def test_a_call_on_a_guess_that_began_fails_like_any_other() -> None:
+    cut = frames([delta("Par")], ending="close")
+    with ModelServer(by_key({"bad": cut, "good": answer("Paris.")})) as server:
+        async with pool_of(server, "bad,good") as pool:
+            assert (await ask(pool.guessing())).kind == "interrupted"
+            assert pool.states()[0].state == "cooling"
+            # One that has failed is left to the calls that are wanted.
+            assert (await ask(pool.guessing())).answer == "Paris."
+            assert [request.key for request in server.seen] == ["bad", "good"]
