@@ -9,7 +9,8 @@ class Limits:
 
     `prefetch` is the number of assistants that are asked while the router thinks, on a first
     turn; 0 asks none. `head_start` begins the answer from what they found before the router
-    has said which of them it means.
+    has said which of them it means. `route_early` goes on before the router's call ends, and
+    lists the assistants beside the history: without it there is no head start either.
     """
 
     turn_seconds: float = 120
@@ -19,5 +20,6 @@ class Limits:
     history_turns: int = 20
     passages: int = 6
     summarize: bool = False
+    route_early: bool = True
     prefetch: int = 3
     head_start: bool = True

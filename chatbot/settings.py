@@ -97,6 +97,7 @@ class Settings(BaseSettings):
     embedding_api_key: SecretStr | None = None
     embedding_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.5
     passages: Annotated[int, Field(ge=1, le=30)] = 6
+    route_early: bool = True
     prefetch: Annotated[int, Field(ge=0, le=10)] = 3
     head_start: bool = True
     route_default: Intent = "general_chat"

@@ -40,7 +40,8 @@ async def load_history(
     listener = listener_of(config)
     emit = runtime.stream_writer if listener is None else listener.emit
     turn = None
-    ports.background.start("assistants", partial(_list_assistants, ports))
+    if ports.limits.route_early:
+        ports.background.start("assistants", partial(_list_assistants, ports))
     try:
         turn = begin(state, runtime, ports, emit=emit)
         if listener is not None:

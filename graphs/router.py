@@ -114,10 +114,11 @@ async def _ask(turn: LiveTurn, ports: Ports, choice: Choice) -> Route | str:
     """Return the model's decision, or why it gave none.
 
     The call is read as it streams: what comes after a decision that is complete is not waited
-    for, so no answer hangs on the last words of a call.
+    for, so no answer hangs on the last words of a call. Without `route_early` it is.
     """
-    pipeline, assistants = choice.pipeline, choice.assistants
-    offered = tools(assistants, follow_up=bool(pipeline.turns), forced=choice.forced)
+    pipeline, assistants, early = choice.pipeline, choice.assistants, ports.limits.route_early
+    follow_up = bool(pipeline.turns) or not early
+    offered = tools(assistants, follow_up=follow_up, forced=choice.forced)
     names = [tool["function"]["name"] for tool in offered]
     wanted = set(offered[0]["function"]["parameters"]["properties"])
     decided = getattr(ports.model, "decides", "the model called")
@@ -126,6 +127,8 @@ async def _ask(turn: LiveTurn, ports: Ports, choice: Choice) -> Route | str:
     async with aclosing(cast("Any", model.astream(pipeline.for_router(assistants)))) as chunks:
         async for chunk in chunks:
             reader.feed(chunk)
+            if not early:
+                continue
             arguments = reader.arguments_so_far
             complete = (reader.name == CHAT and CHAT in names) or (
                 reader.name == LOOK_UP and wanted <= arguments.keys()

@@ -1,6 +1,7 @@
 """The traces of turns that end otherwise than with an answer."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -87,6 +88,16 @@ async def test_the_session_is_busy(traces: Traces, bench: Bench) -> None:
     trace = traces.of(second)
     trace.goes("load_history (failed)")
     assert "BusyError" in str(trace.run.data["error"])
+
+
+async def test_a_turn_is_asked_for_again(traces: Traces, bench: Bench) -> None:
+    bench.script(CHAT, Said(["The answer."]))
+    turn_id = str(uuid.uuid4())
+    for _ in range(2):
+        events = await events_of(bench.bot.stream("Hello", session_id="s", turn_id=turn_id))
+        assert events[-1]["data"]["full_answer"] == "The answer."
+    # Both runs have the turn's id.
+    traces.of(turn_id).goes(*ROUTED, "answer", "answer > answer", "save_turn", "load_history")
 
 
 @pytest.mark.parametrize(
