@@ -21,7 +21,9 @@ class HeadStart:
     """
 
     def __init__(self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel) -> None:
+        guessing = getattr(model, "guessing", None)  # not every model is a pool
         self._model = model
+        self._early = model if guessing is None else guessing()
         self._prompt: Prompt | None = None
         self._chunks: asyncio.Queue[AIMessageChunk | None] = asyncio.Queue()
         self._listening = asyncio.create_task(self._listen(guess), name="head start")
@@ -36,6 +38,8 @@ class HeadStart:
         One that failed before its first word is asked for again: it may have failed because it
         was early, as where an endpoint takes one request at a time.
         """
+        if self._early is not self._model:
+            cast("Any", self._early).wanted()
         try:
             chunk = await self._chunks.get()
             reply = self._again() if chunk is None else self._rest(chunk)
@@ -60,12 +64,10 @@ class HeadStart:
         return cast("AsyncGenerator[AIMessageChunk]", self._prompt.stream(self._model))
 
     async def _listen(self, guess: Coroutine[Any, Any, Prompt | None]) -> None:
-        guessing = getattr(self._model, "guessing", None)  # not every model is a pool
-        model = self._model if guessing is None else guessing()
         try:
             self._prompt = await guess
             if self._prompt is not None:
-                reply = cast("Any", self._prompt.stream(model, SPECULATIVE))
+                reply = cast("Any", self._prompt.stream(self._early, SPECULATIVE))
                 async with aclosing(reply) as chunks:
                     async for chunk in chunks:
                         self._chunks.put_nowait(chunk)

@@ -92,10 +92,14 @@ class ModelPool(StreamedModel):
     def guessing(self) -> "ModelPool":
         """Return the same endpoints for calls that are made beside another one, on a guess.
 
-        An endpoint may refuse only that there are two at once: what fails before it answers is
-        not held against it and not repeated, and one that has failed lately is left alone.
+        An endpoint may refuse only that there are two at once: what fails is not repeated, nor
+        held against it before the call is `wanted`; one that has failed lately is left alone.
         """
         return self.model_copy(update={"manner": "tentative"})
+
+    def wanted(self) -> None:
+        """Hold against an endpoint what fails from now on after it began to answer."""
+        self.manner = "patient"
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""
@@ -157,7 +161,7 @@ class ModelPool(StreamedModel):
                             call.label(chunk, index)
                         yield chunk
             except ModelError as error:
-                call.failed(index, error)
+                call.failed(index, error, wanted=begun and self.manner != "tentative")
                 if begun:
                     raise
             else:

@@ -93,17 +93,16 @@ class PoolCall:
 
     def answers(self, index: int) -> None:
         """Note that an endpoint begins to answer."""
-        self._tentative = False  # from now on it fails like any other call
         self._rotation.succeeded(index)
         self._spared.pop(index, None)
         for spared, error in self._spared.items():
             self._rotation.failed(spared, error)
 
-    def failed(self, index: int, error: ModelError) -> None:
-        """Note that an endpoint failed."""
+    def failed(self, index: int, error: ModelError, *, wanted: bool) -> None:
+        """Note that an endpoint failed, in a tentative call that was `wanted` or not."""
         if self._hurried and self._is_spared(index, error.kind):
             self._spared[index] = error
-        elif not self._tentative:
+        elif wanted or not self._tentative:
             self._rotation.failed(index, error)
         self._failures[index] = error
         quick = self._clock() - self._began <= QUICK * self._limits.first_token

@@ -469,12 +469,23 @@ async def test_a_call_on_a_guess_is_not_held_against_an_endpoint(
             assert (await ask(pool)).answer == "Paris."
 
 
-async def test_a_call_on_a_guess_that_began_fails_like_any_other() -> None:
+@pytest.mark.parametrize("is_wanted", [True, False])
+async def test_a_guess_that_breaks_off_is_held_against_an_endpoint_if_it_is_wanted(
+    is_wanted: bool,
+) -> None:
     cut = frames([delta("Par")], ending="close")
     with ModelServer(by_key({"bad": cut, "good": answer("Paris.")})) as server:
         async with pool_of(server, "bad,good") as pool:
-            assert (await ask(pool.guessing())).kind == "interrupted"
-            assert pool.states()[0].state == "cooling"
-            # One that has failed is left to the calls that are wanted.
-            assert (await ask(pool.guessing())).answer == "Paris."
-            assert [request.key for request in server.seen] == ["bad", "good"]
+            early = pool.guessing()
+            if is_wanted:
+                early.wanted()
+            assert (await ask(early)).kind == "interrupted"
+            assert pool.states()[0].state == ("cooling" if is_wanted else "ready")
+
+
+async def test_a_guess_leaves_an_endpoint_alone_that_has_failed() -> None:
+    with ModelServer(by_key({"bad": refuse(503), "good": answer("Paris.")})) as server:
+        async with pool_of(server, "bad,good") as pool:
+            assert (await ask(pool)).answer == "Paris."
+            assert [(await ask(pool.guessing())).answer for _ in range(3)] == ["Paris."] * 3
+    assert Counter(request.key for request in server.seen) == {"bad": 1, "good": 4}
