@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ def evaluate(settings: Settings, wishes: Wishes) -> bool:
     sets = _sets(wishes)
     floors = dict(map(_floor, wishes.floors))
     earlier = None if wishes.compare is None else read_earlier(wishes.compare)
+    if wishes.output is not None:
+        _check_writable(wishes.output)
     evaluation = Evaluation(about={"started_at": datetime.now(UTC).isoformat()})
     asyncio.run(_run(settings, wishes, sets, evaluation))
     _tell(evaluation, wishes, earlier)
@@ -156,6 +159,18 @@ def _tell(evaluation: Evaluation, wishes: Wishes, earlier: Earlier | None) -> No
         print_figures(console, evaluation)
     if earlier is not None:
         print_changes(console, evaluation, earlier)
+
+
+def _check_writable(path: Path) -> None:
+    """Look before the questions are asked, of which nothing is to be lost.
+
+    Raises:
+        InputError: A file cannot be written there.
+    """
+    place = path if path.exists() else path.parent
+    if path.is_dir() or not place.exists() or not os.access(place, os.W_OK):
+        message = f"{path} cannot be written: name a file in a folder that is there."
+        raise InputError(message)
 
 
 def _floor(text: str) -> tuple[str, float]:

@@ -198,6 +198,11 @@ def test_the_shipped_sets_run_by_name_without_any_service(tmp_path: Path) -> Non
         pytest.param(Wishes(floors=["route=1.5"]), "METRIC=VALUE", id="a floor above 1"),
         pytest.param(Wishes(compare=Path("no.json")), "no.json", id="no earlier run"),
         pytest.param(Wishes(judge=True), "LLM_MODEL", id="nobody to judge"),
+        pytest.param(
+            Wishes(output=Path("no/such/folder.json")),
+            "a folder that is there",
+            id="results that cannot be written, before they are made",
+        ),
     ],
 )
 def test_wrong_use_is_told(tmp_path: Path, wishes: Wishes, told: str) -> None:
