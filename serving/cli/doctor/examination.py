@@ -94,7 +94,15 @@ async def _examine(
     task = asyncio.create_task(examine())
     await asyncio.wait({task}, timeout=seconds)
     if not task.done():
-        fail(f"No answer within {seconds:.0f} s.")
+        note(_late(part, settings, seconds))
         task.cancel()
         await asyncio.wait({task}, timeout=CLOSING_SECONDS)
     return found
+
+
+def _late(part: str, settings: Settings, seconds: float) -> Finding:
+    if part == "knowledge" and settings.ragflow_base_url is None:
+        # All documents are read the first time, which breaks nothing.
+        detail = f"The documents are still being read after {seconds:.0f} s."
+        return Finding(part, "warn", detail, "Ask again in a moment: what was read stays read.")
+    return Finding(part, "fail", f"No answer within {seconds:.0f} s.", ADVICE.get(part, ""))

@@ -147,6 +147,20 @@ async def test_skipped_file_is_named(tmp_path: Path) -> None:
     assert "scan.pdf is not searched" in words(findings, "knowledge")
 
 
+async def test_a_folder_that_takes_longer_to_read_is_no_failure(tmp_path: Path) -> None:
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    # Another process reads it, which starts in no time as short as this one.
+    (folder / "page.html").write_text("<p>Twenty days of leave.</p>", encoding="utf-8")
+    settings = Settings(chatbot_data_dir=tmp_path, knowledge_dir=folder)
+    load(settings)
+    findings = await examine_services(settings, seconds=0.01)
+
+    assert "fail" not in states(findings, "knowledge")
+    assert "still being read" in words(findings, "knowledge")
+    assert "RAGFLOW" not in words(findings, "knowledge")
+
+
 def test_of_many_skipped_files_all_are_in_the_json(tmp_path: Path) -> None:
     folder = tmp_path / "knowledge"
     folder.mkdir()
