@@ -6,6 +6,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.errors import HistoryError, InputError
+from chatbot.history.recorded import RECORD
 from chatbot.ports import SessionStore
 
 
@@ -80,9 +81,12 @@ async def _check(store: SessionStore, consequence: str) -> None:
 
 def _validated(data: object) -> Archive:
     try:
-        return Archive.model_validate(data)
+        archive = Archive.model_validate(data)
+        for turn in archive.turns:
+            RECORD.validate_python(turn.record)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         message = f"This is not an exported session: {place or 'it'}: {first['msg']}"
         raise InputError(message) from None
+    return archive

@@ -39,14 +39,14 @@ def _passages(turn: Turn) -> Table | None:
     passages = turn.record.get("passages") or ()
     if not passages:
         return None
-    cited = {each.get("id") or each["text"]: each["number"] for each in _citations(turn)}
+    cited = {each.get("id") or each["text"]: each.get("number") for each in _citations(turn)}
     table = plain_table("CITED", "SCORE", "DOCUMENT", "PASSAGE")
     for passage in passages:
-        number = cited.get(passage["id"]) or cited.get(passage["text"])
-        where = " · ".join(filter(None, (passage["document"], passage.get("location"))))
+        number = cited.get(passage.get("id")) or cited.get(passage["text"])
+        where = " · ".join(filter(None, (passage.get("document"), passage.get("location"))))
         cells = (
             f"[{number}]" if number else "",
-            f"{passage['score']:.2f}",
+            f"{passage.get('score') or 0:.2f}",
             in_one_line(where),
             in_one_line(passage["text"], QUOTED),
         )

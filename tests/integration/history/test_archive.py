@@ -90,6 +90,10 @@ def with_turn(**changes: object) -> dict[str, Any]:
         pytest.param(with_turn(status="done"), id="an unknown status"),
         pytest.param(with_turn(started_at="yesterday"), id="an unreadable time"),
         pytest.param(with_turn(record=[]), id="a record of another form"),
+        pytest.param(with_turn(record={"passages": [{}]}), id="a passage without text"),
+        pytest.param(with_turn(record={"degraded": ["x"]}), id="degraded parts as text"),
+        pytest.param(with_turn(record={"timings": {"route": "slow"}}), id="times as words"),
+        pytest.param(with_turn(record={"usage": [1]}), id="usage as a list"),
     ],
 )
 async def test_what_was_not_exported_is_not_imported(
