@@ -4,6 +4,7 @@
 `end` | `error`. Exactly one `end` or `error` closes a turn.
 """
 
+from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict
 
 from chatbot.domain import Turn
@@ -22,7 +23,8 @@ class Event(TypedDict):
     - `stage`: `name` (`loading`, `routing`, `rewriting`, `searching`, `answering`), `detail`
     - `metadata`: `session_id`, `turn_id`, `replaces` (the id of the turn whose place this one
       takes, or null), `intent`, `reason`, `original_query`, `enhanced_query`, `assistants`
-      (names), `images` (addresses), `degraded` (a list of `part` and `reason`)
+      (names), `images` (addresses), `degraded` (a list of `part` and `reason`); both ids are
+      null where what was asked is refused before a turn begins
     - `reasoning`, `content`: a piece of text, as a string
     - `citations`: a list of `number`, `document`, `document_id`, `assistant`, `text`, `score`,
       `location`, `url`
@@ -54,6 +56,12 @@ def metadata_of(session_id: str, turn: Turn) -> dict[str, Any]:
         "images": [f"{ADDRESS}{name}" for name in record.get("images") or ()],
         "degraded": list(record.get("degraded") or ()),
     }
+
+
+def metadata_of_none() -> dict[str, Any]:
+    """Return the data of the `metadata` event where no turn began: the same fields, empty."""
+    nothing = Turn(id="", question="", started_at=datetime.now(UTC))
+    return {**metadata_of("", nothing), "session_id": None, "turn_id": None}
 
 
 def usage_of(turn: Turn) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from chatbot.errors import HistoryError, KnowledgeBaseError, KnowledgeFailure
-from chatbot.events import error_data
+from chatbot.events import error_data, metadata_of_none
 from chatbot.knowledge.ranking import mentioned, rank
 from chatbot.messages import Outcome
 from chatbot.ports import Ports
@@ -59,7 +59,7 @@ async def load_history(
             await dismiss(turn)
             turn.send_metadata()
         else:
-            emit({"type": "metadata", "data": {"turn_id": None}})
+            emit({"type": "metadata", "data": metadata_of_none()})
         emit({"type": "error", "data": error_data(known)})
         ports.statistics.count_refused(known)
         raise known from error

@@ -425,6 +425,11 @@ async def test_bad_choices_are_refused(bench: Bench, choices: dict[str, Any]) ->
     assert kinds(events) == ["metadata", "error"]
     assert data(events, "error")["code"] == "invalid_input"
     assert not bench.model.prompts
+    told = data(events, "metadata")
+    assert (told["turn_id"], told["session_id"]) == (None, None)
+    bench.script(Said(call=Call("general_chat")), Said(["Hello."]))
+    answered = await events_of(bench.bot, "hi")
+    assert told.keys() == data(answered, "metadata").keys()
 
 
 @pytest.mark.parametrize(
