@@ -1,5 +1,7 @@
 import os
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,17 @@ def test_the_committed_file_holds_the_defaults() -> None:
         name, _, value = line.partition("=")
         default = Settings.model_fields[name.lower()].default
         assert str(default).lower() == value.lower(), name
+
+
+def test_every_setting_stands_in_the_committed_file() -> None:
+    text = (PROJECT / ".env").read_text(encoding="utf-8")
+    named = set(re.findall(r"^(?:# )?([A-Z_]+)=", text, re.MULTILINE))
+    assert {field.upper() for field in Settings.model_fields} <= named
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh.md"])
+def test_every_setting_is_in_the_tables(readme: str) -> None:
+    text = (PROJECT / readme).read_text(encoding="utf-8")
+    patterns = re.findall(r"`([A-Z_]+\*?|\*[A-Z_]+)`", text)
+    for field in Settings.model_fields:
+        assert any(fnmatchcase(field.upper(), pattern) for pattern in patterns), field
