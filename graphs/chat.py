@@ -1,10 +1,12 @@
 """The nodes and edges of the chatbot."""
 
-from functools import partial
-from typing import Literal
+from copy import deepcopy
+from functools import cache, partial
+from typing import Any, Literal
 
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from pydantic import TypeAdapter
 
 from chatbot.ports import Ports
 from graphs import nodes
@@ -13,6 +15,19 @@ from graphs.responding import respond
 from graphs.state import ChatInput, ChatOutput, ChatState, Context
 
 ChatGraph = CompiledStateGraph[ChatState, Context, ChatInput, ChatOutput]
+
+
+class _Graph(ChatGraph):
+    """Makes the form of the context once: LangGraph's server asks for it in every run."""
+
+    def get_context_jsonschema(self) -> dict[str, Any]:
+        """See `Pregel.get_context_jsonschema`."""
+        return deepcopy(_form_of_context())
+
+
+@cache
+def _form_of_context() -> dict[str, Any]:
+    return TypeAdapter(Context).json_schema()
 
 
 def build_graph(ports: Ports) -> ChatGraph:
@@ -42,7 +57,9 @@ def build_graph(ports: Ports) -> ChatGraph:
     graph.add_conditional_edges("retrieve", route_after_retrieve)
     graph.add_conditional_edges("answer", route_after_answer)
     graph.add_conditional_edges("save_turn", route_after_save_turn)
-    return graph.compile(name="chatbot")
+    compiled = graph.compile(name="chatbot")
+    compiled.__class__ = _Graph  # `compile` makes no class of ours; `copy` keeps it
+    return compiled
 
 
 # A server may execute a run again from a checkpoint in the middle of a turn. The work on the
