@@ -41,7 +41,6 @@ app = typer.Typer(
 app.add_typer(sessions, name="sessions", help="List, show and clear conversations.")
 app.add_typer(knowledge, name="knowledge", help="See what the knowledge base holds and finds.")
 app.add_typer(keys, name="keys", help="Make, list and revoke the API keys of users.")
-app.command("eval")(evaluate)
 
 
 def run() -> NoReturn:
@@ -167,7 +166,7 @@ def ask(  # noqa: PLR0913 - one for each option
     raise typer.Exit(0 if answered else FAILED)
 
 
-@app.command()
+@app.command(short_help="Show how an answer came about.")
 def why(
     turn: Annotated[
         str | None, typer.Argument(help="The id of the turn. [default: the last one]")
@@ -184,15 +183,16 @@ def why(
     explain_turn(settings, session, turn, as_json=as_json, user=user)
 
 
-@app.command()
+@app.command(short_help="List the answers that readers found bad.")
 def feedback(  # noqa: PLR0913 - one for each option
     *,
     good: Annotated[bool, typer.Option("--good", help="The good ones instead.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Good and bad ones.")] = False,
     days: Annotated[
-        float | None, typer.Option(min=0, help="Only those of the last so many days.")
+        float | None,
+        typer.Option(min=0, metavar="NUMBER", help="Only those of the last so many days."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many.")] = 50,
     before: Annotated[
         str | None,
         typer.Option(metavar="CURSOR", help="Go on behind it; the page before ends with one."),
@@ -207,7 +207,7 @@ def feedback(  # noqa: PLR0913 - one for each option
     list_feedback(settings, thumb, days=days, limit=limit, before=before, as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Bring files into the knowledge base.")
 def ingest(
     files: Annotated[list[Path], typer.Argument(help="Files, or folders of files.")],
     *,
@@ -234,16 +234,20 @@ def ingest(
     raise typer.Exit(0 if complete else FAILED)
 
 
-@app.command()
+@app.command(short_help="Serve the web page and the HTTP API alone.")
 def serve(
     *,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on.")
+    ] = "127.0.0.1",
     port: Port = 8000,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Listen beyond this machine although nobody signs in."),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes answer.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, metavar="NUMBER", help="How many processes answer.")
+    ] = 1,
 ) -> None:
     """Serve the web page and the HTTP API, without the LangGraph server."""
     from serving.cli.serve import serve as run_serve
@@ -251,7 +255,7 @@ def serve(
     run_serve(host, port, workers, insecure=insecure)
 
 
-@app.command()
+@app.command(short_help="Serve the bot as an MCP server on stdin and stdout.")
 def mcp() -> None:
     """Serve the bot to other programs' models, as an MCP server on stdin and stdout."""
     settings = load_settings()
@@ -268,7 +272,7 @@ def dev(*, port: Port = 2024) -> None:
     raise typer.Exit(run_dev(port))
 
 
-@app.command()
+@app.command(short_help="Check every setting and every service.")
 def doctor(*, as_json: AsJson = False) -> None:
     """Check every setting and every service, and say what to do about what is wrong.
 
@@ -277,3 +281,6 @@ def doctor(*, as_json: AsJson = False) -> None:
     from serving.cli.doctor import examine
 
     raise typer.Exit(0 if examine(as_json=as_json) else FAILED)
+
+
+app.command("eval", short_help="Measure the chatbot with labelled questions.")(evaluate)

@@ -14,7 +14,7 @@ def evaluate(  # noqa: PLR0913 - one for each option
     sets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SET]...",
+            metavar="SET",
             help="routing, rewriting, retrieval, answers, or files of your own. [default: all]",
         ),
     ] = None,
@@ -23,9 +23,12 @@ def evaluate(  # noqa: PLR0913 - one for each option
         list[str] | None, typer.Option("--set", metavar="SET", help="The same as SET.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many cases of each set.")
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="At most so many cases of each set."),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Cases at once.")] = 4,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=64, metavar="NUMBER", help="Cases at once.")
+    ] = 4,
     judge: Annotated[
         bool, typer.Option("--judge", help="Let the chatbot's model judge its answers.")
     ] = False,
@@ -40,7 +43,8 @@ def evaluate(  # noqa: PLR0913 - one for each option
         typer.Option(metavar="METRIC=VALUE", help="Exit code 1 below it. May be repeated."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all results here, as JSON.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write all results here, as JSON."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

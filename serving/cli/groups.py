@@ -17,7 +17,7 @@ keys = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 @sessions.command("list")
 def list_sessions(
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many.")] = 50,
     before: Annotated[
         str | None,
         typer.Option(metavar="CURSOR", help="Go on behind it; the page before ends with one."),
@@ -36,7 +36,9 @@ def list_sessions(
 def show_session(
     session: Annotated[str, typer.Argument(help="The name of the session.")],
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many of its newest turns.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="How many of its newest turns.")
+    ] = 50,
     as_json: AsJson = False,
     user: UserName = None,
 ) -> None:
@@ -79,7 +81,7 @@ sessions.command("delete", help="The same as `clear`.")(clear_session)
 def search_sessions(
     text: Annotated[str, typer.Argument(help="Words that a question or answer has.")],
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many.")] = 20,
     as_json: AsJson = False,
     user: UserName = None,
 ) -> None:
@@ -109,7 +111,8 @@ def export_session(
     session: Annotated[str, typer.Argument(help="The name of the session.")],
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file. [default: stdout]")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file. [default: stdout]"),
     ] = None,
     user: UserName = None,
 ) -> None:
@@ -152,7 +155,8 @@ def search(
     *,
     assistant: AssistantNames = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=30, help="How many. [default: PASSAGES]")
+        int | None,
+        typer.Option(min=1, max=30, metavar="NUMBER", help="How many. [default: PASSAGES]"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,10 +173,16 @@ def create_key(
     *,
     assistant: Annotated[
         list[str] | None,
-        typer.Option("--assistant", "-a", help="The only ones it may ask. [default: all]"),
+        typer.Option(
+            "--assistant",
+            "-a",
+            metavar="NAME",
+            help="May ask this one (name or id) alone. Repeat it for several. [default: all]",
+        ),
     ] = None,
     days: Annotated[
-        float | None, typer.Option(min=0.01, help="How long it works. [default: for ever]")
+        float | None,
+        typer.Option(min=0.01, metavar="NUMBER", help="How long it works. [default: for ever]"),
     ] = None,
 ) -> None:
     """Make an API key for a user and print it, this once."""
@@ -182,7 +192,7 @@ def create_key(
     commands.create(settings, user, assistant, days)
 
 
-@keys.command("list")
+@keys.command("list", short_help="List the keys: whose they are and what they may.")
 def list_keys(*, as_json: AsJson = False) -> None:
     """List the keys: whose they are and what they may, not the keys themselves."""
     settings = load_settings()

@@ -88,7 +88,7 @@ async def _examine_mongodb(settings: Settings, uri: str, note: Note) -> None:
 
 def _compare_clocks(theirs: datetime, note: Note) -> None:
     apart = (theirs.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
-    detail = f"The clock of MongoDB is {apart:+.1f} s away from the one of this machine."
+    detail = f"The clock of MongoDB is {apart:+z.1f} s away from the one of this machine."
     if abs(apart) > CLOCK_SECONDS:
         note(Finding(PART, "warn", detail, "Set both by NTP: sessions expire by these clocks."))
     else:

@@ -44,7 +44,7 @@ def values_of(settings: Settings) -> Sequence[Value]:
         elif isinstance(value, SecretStr):
             shown = masked(value.get_secret_value())
         else:
-            shown = "" if value is None else without_password(str(value))
+            shown = "" if value is None else without_password(_written(value))
         found.append(Value(field.upper(), shown, settings.source(field)))
     for variable in LANGSMITH:
         given = os.environ.get(variable, "")
@@ -52,6 +52,13 @@ def values_of(settings: Settings) -> Sequence[Value]:
         source = settings.source(variable.lower()) if given else "default"
         found.append(Value(variable, shown, source))
     return found
+
+
+def _written(value: object) -> str:
+    """Return a value as it stands in a file of settings."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def masked(secret: str) -> str:

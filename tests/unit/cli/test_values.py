@@ -53,6 +53,8 @@ def test_every_setting_is_listed_with_its_source(
         "7",
         str(tmp_path / ".env"),
     )
+    assert values["HEAD_START"].value == "true"
+    assert values["SESSION_TTL_DAYS"].value == "30"
     assert values["LLM_MODEL"].source == "the environment"
     assert values["LANGSMITH_PROJECT"].source == str(tmp_path / ".env.local")
     assert values["HISTORY_TURNS"].source == "default"
