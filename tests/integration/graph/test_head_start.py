@@ -13,6 +13,8 @@ from chatbot.events import Event
 from chatbot.limits import Limits
 from graphs import Chatbot
 from tests.integration.graph.conftest import Bench
+from tests.integration.graph.test_images import ONE
+from tests.integration.graph.test_responding import leave
 from tests.ports import Call, Said
 
 EARLY = Limits(turn_seconds=10, router_seconds=5, knowledge_seconds=1, prefetch=3)
@@ -37,7 +39,7 @@ def is_cancelled(bench: Bench, number: int) -> bool:
     return any(prompt is bench.model.prompts[number] for prompt in bench.model.cancelled)
 
 
-async def told(bot: Chatbot, question: str = QUESTION) -> list[Any]:
+async def told(bot: Chatbot, question: str = QUESTION, **choices: Any) -> list[Any]:
     """Return what the events of a first turn say, without ids and times."""
 
     def said(event: Event) -> Any:
@@ -46,7 +48,8 @@ async def told(bot: Chatbot, question: str = QUESTION) -> list[Any]:
         return {name: value for name, value in event["data"].items() if name not in OWN}
 
     session = str(id(bot))
-    return [said(event) async for event in bot.stream(question, session_id=session)]
+    events = bot.stream(question, session_id=session, **choices)
+    return [said(event) async for event in events]
 
 
 async def early(bench: Bench, arguments: str, *begun: Said, finish: str = "stop") -> list[Any]:
@@ -130,6 +133,30 @@ async def test_a_stopped_turn_cancels_it(bench: Bench) -> None:
     telling.cancel()
     await asyncio.gather(telling, return_exceptions=True)
     await until(lambda: is_cancelled(bench, 1))
+
+
+@pytest.mark.parametrize(
+    ("ports", "choices", "asked"),
+    [
+        pytest.param({"respondent": leave()}, {}, 1, id="the assistant answers by itself"),
+        pytest.param({}, {"response_schema": {"type": "object"}}, 1, id="a schema"),
+        pytest.param({"sees_images": True}, {"images": [ONE.data]}, 2, id="an image"),
+    ],
+)
+async def test_what_is_answered_otherwise_is_not_begun(
+    bench: Bench, ports: dict[str, Any], choices: dict[str, Any], asked: int
+) -> None:
+    come = asyncio.Event()
+    bench.script(Said(call=Call("knowledge_base", HANDBOOK, pause=come)), Said(["A dot [1]."]))
+    bot = bench.bot_with(limits=EARLY, **ports)
+    telling = asyncio.create_task(told(bot, **choices))
+    await until(lambda: len(bench.knowledge.queries) == 2)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert len(bench.model.prompts) == 1
+    come.set()
+    await asyncio.gather(telling, return_exceptions=True)
+    assert len(bench.model.prompts) == asked
 
 
 async def test_nothing_found_begins_nothing(bench: Bench) -> None:
