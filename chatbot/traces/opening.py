@@ -1,11 +1,16 @@
 """Opens what sends traces, where they are wanted."""
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from langsmith import configure
-from langsmith.utils import LangSmithUserError, tracing_is_enabled
+from langsmith.utils import (
+    LangSmithMissingAPIKeyWarning,
+    LangSmithUserError,
+    tracing_is_enabled,
+)
 
 from chatbot.errors import ConfigurationError
 from chatbot.logs import redaction
@@ -34,7 +39,12 @@ async def open_traces(
 
     redacted = redaction(settings, secrets)
     try:
-        client = TraceClient(redacted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LangSmithMissingAPIKeyWarning)
+            client = TraceClient(redacted)
+    except LangSmithMissingAPIKeyWarning:
+        message = "LANGSMITH_API_KEY is missing: set it, or LANGSMITH_TRACING=false."
+        raise ConfigurationError(message) from None
     except (LangSmithUserError, ValueError) as error:
         message = f"LangSmith cannot be used as it is set (LANGSMITH_...): {error}"
         raise ConfigurationError(message) from None

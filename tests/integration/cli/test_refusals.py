@@ -53,6 +53,12 @@ def test_address_that_others_reach_needs_consent(tmp_path: Path) -> None:
             ["OPENAI_BASE_URL", "http://"],
             id="address, which is not repeated",
         ),
+        pytest.param(
+            ["ask", "?"],
+            {"LANGSMITH_TRACING": "true"},
+            ["LANGSMITH_API_KEY is missing"],
+            id="traces without a key",
+        ),
         pytest.param(["ask", ""], {}, ["no question"], id="no question"),
         pytest.param(
             ["serve", "--port", "0", "--workers", "2"],
