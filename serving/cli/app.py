@@ -21,6 +21,7 @@ from serving.cli.options import (
     RouteName,
     SessionName,
     UserName,
+    checked_session,
 )
 from serving.cli.startup import load_settings
 from serving.cli.words import complain
@@ -172,7 +173,14 @@ def why(
         str | None, typer.Argument(help="The id of the turn. [default: the last one]")
     ] = None,
     *,
-    session: SessionName = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            callback=checked_session,
+            metavar="NAME",
+            help="The conversation it is in. [default: DEFAULT_SESSION_ID]",
+        ),
+    ] = None,
     as_json: AsJson = False,
     user: UserName = None,
 ) -> None:

@@ -7,7 +7,8 @@ import typer
 from chatbot.domain import checked_id
 
 
-def _checked_session(name: str | None) -> str | None:
+def checked_session(name: str | None) -> str | None:
+    """Take a session's name that has the form of one."""
     return None if name is None else checked_id(name, "session id")
 
 
@@ -18,7 +19,7 @@ def _checked_user(name: str | None) -> str | None:
 SessionName = Annotated[
     str | None,
     typer.Option(
-        callback=_checked_session,
+        callback=checked_session,
         metavar="NAME",
         help="The conversation to go on with. [default: DEFAULT_SESSION_ID]",
     ),
