@@ -24,7 +24,7 @@ REMOVED = "[secret]"
 SHORTEST_SECRET = 8  # shorter values stand in ordinary words too
 FILE_BYTES = 4 * 2**20
 
-_SECRET_VARIABLE = re.compile(r"(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
 _BEARER = re.compile(r"(?P<before>\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE)
 _OPTION = re.compile(
     r"(?:key|token|secret|password|signature|\bsig)[=:](?P<value>[^&,#]+)", re.IGNORECASE
@@ -112,7 +112,7 @@ class Redaction:
 def redaction(settings: Settings, others: Iterable[str] = ()) -> Redaction:
     """Return what removes the secrets of the settings, of the environment, and the others."""
     secrets = {
-        value for name, value in os.environ.items() if value and _SECRET_VARIABLE.search(name)
+        value for name, value in os.environ.items() if value and SECRET_NAME.search(name)
     }
     for name in type(settings).model_fields:
         value = getattr(settings, name)

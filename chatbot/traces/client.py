@@ -11,7 +11,7 @@ from langsmith import Client
 from langsmith.utils import LangSmithConnectionError
 from urllib3.util import Retry
 
-from chatbot.logs import SHORTEST_SECRET, Redaction
+from chatbot.logs import REMOVED, SECRET_NAME, SHORTEST_SECRET, Redaction
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
 CLOSE_SECONDS = 3.0
@@ -85,7 +85,9 @@ class TraceClient(Client):
 
     def _fit_to_leave(self, run: dict[str, Any]) -> dict[str, Any]:
         error, extra = run.get("error"), dict(run.get("extra") or {})
-        metadata = dict(extra.get("metadata") or {})
+        given = dict(extra.get("metadata") or {})
+        # Whatever else a caller puts into the config of a run comes here too.
+        metadata = {n: REMOVED if SECRET_NAME.search(n) else given[n] for n in given}
         if error is not None:
             kind = found[0] if (found := _CLASS.match(error)) else ""
             if meant := _MEANT.get(kind):

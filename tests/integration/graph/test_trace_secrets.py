@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
 from chatbot.errors import ChatbotError
 from chatbot.settings import Settings
 from graphs import open_chatbot
+from tests.integration.graph.conftest import Bench
+from tests.ports import Call, Said
 from tests.servers.chatbot import free_port
 from tests.servers.loopback import Reply, Request
 from tests.servers.model import Brain, ChatRequest, ModelServer, Script, call, refuse
@@ -19,7 +22,7 @@ from tests.servers.mongod import Mongod
 from tests.servers.ragflow import RagflowServer, denied
 from tests.servers.tools import ToolServer
 from tests.servers.traces import trace_sink
-from tests.trajectories import KEY, tracing
+from tests.trajectories import KEY, Traces, tracing
 
 FIELDS = Settings.model_fields
 SETTINGS = [name for name in FIELDS if "SecretStr" in str(FIELDS[name].annotation)]
@@ -140,6 +143,19 @@ async def test_mongodb_refuses_the_password(
     assert SECRETS["mongodb_uri"] not in str(refused.value)
     assert SECRETS["mongodb_uri"].encode() not in sink.raw
     assert b"somebody:" not in sink.raw
+
+
+async def test_what_a_caller_calls_a_secret_stays_here(traces: Traces, bench: Bench) -> None:
+    secret = f"of-a-caller-{uuid.uuid4().hex}"
+    turn_id = uuid.uuid4()
+    chosen = {"openai_api_key": secret, "weather_token": secret, "their_colour": "blue"}
+    bench.script(Said(call=Call("general_chat")), Said(["Hello."]))
+    graph: Any = bench.bot.graph
+    await graph.ainvoke(
+        {"messages": [HumanMessage("Hello")]}, {"run_id": turn_id, "configurable": chosen}
+    )
+    traces.of(str(turn_id)).has(their_colour="blue", openai_api_key="[secret]")
+    assert secret.encode() not in traces.sink.raw
 
 
 async def test_every_secret_of_the_settings_is_looked_for() -> None:
