@@ -73,7 +73,9 @@ class Connection:
         except TimeoutError:
             raise too_late(silence_seconds) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise unreachable(self.safe(error) or type(error).__name__) from None
+            # aiohttp's default for TLS says nothing, least of all of an address without any.
+            reason = self.safe(error).replace(" ssl:default", "")
+            raise unreachable(reason or type(error).__name__) from None
 
     async def read(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the whole body, unless it is larger than any sensible reply.

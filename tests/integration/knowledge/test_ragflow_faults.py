@@ -169,6 +169,15 @@ async def test_one_assistant_that_fails_is_named_and_the_others_answer() -> None
     assert "should be a list" in findings.failures["瓦尔登湖"]
 
 
+async def test_a_ragflow_that_is_not_there_is_told_in_words_of_its_address() -> None:
+    with RagflowServer() as server:
+        pass
+    async with opened(server) as knowledge_base:
+        reason = await knowledge_base.check()
+    assert "Cannot connect to host 127.0.0.1" in reason
+    assert "ssl" not in reason
+
+
 async def test_a_dead_ragflow_costs_later_turns_nothing() -> None:
     with RagflowServer() as server:
         async with opened(server, timeout_seconds=3) as knowledge_base:
