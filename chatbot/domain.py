@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, get_args
 from chatbot.errors import InputError
 
 Intent = Literal["knowledge_base", "general_chat"]
+Outcome = Literal["found", "empty", "unavailable", "forbidden"]  # of a look-up
 TurnStatus = Literal["complete", "stopped", "failed"]
 Thumb = Literal["up", "down"]
 

@@ -23,8 +23,10 @@ class Event(TypedDict):
     - `stage`: `name` (`loading`, `routing`, `rewriting`, `searching`, `answering`), `detail`
     - `metadata`: `session_id`, `turn_id`, `replaces` (the id of the turn whose place this one
       takes, or null), `intent`, `reason`, `original_query`, `enhanced_query`, `assistants`
-      (names), `images` (addresses), `degraded` (a list of `part` and `reason`); both ids are
-      null where what was asked is refused before a turn begins
+      (names of those that were asked), `outcome` of the look-up (`found`, `empty`,
+      `unavailable`, `forbidden`, or null where nothing was looked up), `images` (addresses),
+      `degraded` (a list of `part` and `reason`); both ids are null where what was asked is
+      refused before a turn begins
     - `reasoning`, `content`: a piece of text, as a string
     - `citations`: a list of `number`, `document`, `document_id`, `assistant`, `text`, `score`,
       `location`, `url`
@@ -53,6 +55,7 @@ def metadata_of(session_id: str, turn: Turn) -> dict[str, Any]:
         "original_query": turn.question,
         "enhanced_query": record.get("query") or turn.question,
         "assistants": record.get("assistants") or [],
+        "outcome": record.get("outcome"),
         "images": [f"{ADDRESS}{name}" for name in record.get("images") or ()],
         "degraded": list(record.get("degraded") or ()),
     }

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from chatbot.domain import Assistant, Passage, Turn
 from chatbot.earlier_turns import IMAGE, history_messages, shortened, with_images
 from chatbot.prompts import Prompts
-
-Outcome = Literal["found", "empty", "unavailable", "forbidden"]
 
 RECENT_INTENTS = 5
 ROUTER_TURNS = 4

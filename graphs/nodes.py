@@ -8,10 +8,10 @@ from functools import partial
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from chatbot.domain import Outcome
 from chatbot.errors import HistoryError, KnowledgeBaseError, KnowledgeFailure
 from chatbot.events import error_data, metadata_of_none
 from chatbot.knowledge.ranking import mentioned, rank
-from chatbot.messages import Outcome
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
 from graphs.answering import stream_answer
@@ -159,6 +159,7 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
     turn = running(state)
     turn.stage("searching", state.query)
     if not state.assistants and state.outcome != "empty":
+        turn.note(outcome=state.outcome)
         return {}
     meant = _route(state).assistants or mentioned(turn.question, state.assistants)
     result = await search(
@@ -173,7 +174,11 @@ async def retrieve(state: ChatState, runtime: Runtime[Context], *, ports: Ports)
     asked = [*before, *(assistant.name for assistant in result.asked)]
     # Nobody can tell that there is nothing while one of them was not reached.
     outcome = state.outcome if result.outcome == "empty" else result.outcome
-    turn.note(assistants=asked, passages=[asdict(passage) for passage in result.passages])
+    turn.note(
+        assistants=asked,
+        outcome=outcome,
+        passages=[asdict(passage) for passage in result.passages],
+    )
     describe_trace(
         assistants=asked,
         passages_found=len(result.passages),

@@ -2,8 +2,9 @@
 
 from langchain_core.messages import AIMessage
 
+from chatbot.domain import Outcome
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, Outcome
+from chatbot.messages import MessagePipeline
 from chatbot.queries import is_chinese
 from graphs.turn import LiveTurn
 

@@ -118,6 +118,7 @@ class _Response:
         self.turn.correct(checked.feed(self._text) + checked.finish())
         self.turn.note(
             citations=[citation.as_json() for citation in checked.cited],
+            outcome="found" if self.passages else "empty",
             passages=[asdict(passage) for passage in self.passages],
             model=assistant.name,
             finish_reason="stop",

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from chatbot.domain import Assistant, Findings, Passage
+from chatbot.domain import Assistant, Findings, Outcome, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.knowledge.fusion import fuse
 from chatbot.knowledge.ranking import rank
 from chatbot.limits import Limits
-from chatbot.messages import Outcome
 from chatbot.queries import differ_much
 from graphs.tracing import Searcher, traced_search
 from graphs.turn import LiveTurn

@@ -10,8 +10,7 @@ from langgraph.graph.message import add_messages
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from chatbot.domain import Assistant, Intent, Passage, Turn
-from chatbot.messages import Outcome
+from chatbot.domain import Assistant, Intent, Outcome, Passage, Turn
 from graphs.turn import LiveTurn
 
 

@@ -5,7 +5,7 @@ from typing import Any, Required
 from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from chatbot.domain import Intent
+from chatbot.domain import Intent, Outcome
 
 _OPEN = ConfigDict(extra="allow")
 
@@ -36,6 +36,7 @@ class Record(TypedDict, total=False):
 
     intent: Intent | None
     reason: str | None
+    outcome: Outcome | None
     query: str | None
     model: str | None
     endpoint: str | None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from serving.http.sessions import TurnItem, item_of
+from serving.http.session_items import TurnItem, item_of
 from serving.http.state import Bot
 from serving.http.users import Operator
 

@@ -2,22 +2,34 @@
 
 import asyncio
 import time
-from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 
-from chatbot.domain import Intent, Thumb, Turn, TurnStatus
+from chatbot.domain import Turn
 from chatbot.errors import InputError
-from chatbot.events import usage_of
-from graphs.images import addresses_of
-from graphs.sessions import LONGEST_COMMENT
 from serving.http.errors import NotFoundError
+from serving.http.session_items import (
+    Explanation,
+    Feedback,
+    Forgotten,
+    Imported,
+    MatchItem,
+    MatchList,
+    Removed,
+    SessionItem,
+    SessionList,
+    SessionName,
+    SessionTurns,
+    Stopped,
+    Title,
+    given,
+    item_of,
+)
 from serving.http.state import Bot, Running
 from serving.http.users import Caller, CurrentUser
 
@@ -29,145 +41,29 @@ POLL_SECONDS = 0.1
 NO_SESSION = "There is no such conversation."
 
 Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="Of the last one seen.")]
 FoundLimit = Annotated[int, Query(ge=1, le=100)]
 SearchText = Annotated[str, Query(min_length=1, max_length=500)]
 
 
-class SessionItem(BaseModel):
-    """A conversation in the list; its title is made from its first question."""
-
-    session_id: str
-    title: str
-    last_active: datetime
-    turns: int
-
-
-class SessionList(BaseModel):
-    """The most recently active conversations first."""
-
-    sessions: list[SessionItem]
-
-
-class Feedback(BaseModel):
-    """What a reader thinks of an answer."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    thumb: Thumb | None = None
-    comment: Annotated[str, Field(max_length=LONGEST_COMMENT)] | None = None
-
-
-class TurnItem(BaseModel):
-    """One question and what came of it; the names are those of the events.
-
-    `images` are the addresses of the question's.
-    """
-
-    id: str
-    question: str
-    images: list[str]
-    answer: str
-    status: TurnStatus
-    started_at: datetime
-    intent: Intent | None
-    reason: str
-    enhanced_query: str
-    assistants: list[str]
-    citations: list[dict[str, Any]]
-    degraded: list[dict[str, Any]]
-    usage: dict[str, Any]
-    error: dict[str, Any] | None
-    feedback: Feedback | None
-
-
-class SessionTurns(BaseModel):
-    """The newest turns of a conversation, oldest first."""
-
-    session_id: str
-    turns: list[TurnItem]
-
-
-class Stopped(BaseModel):
-    """How many answers were stopped; what they had said is kept."""
-
-    session_id: str
-    turns: int
-
-
-class Removed(BaseModel):
-    """How many turns were forgotten."""
-
-    session_id: str
-    turns: int
-
-
-class MatchItem(BaseModel):
-    """A turn that was found, and its conversation."""
-
-    session_id: str
-    title: str
-    turn: TurnItem
-
-
-class MatchList(BaseModel):
-    """The newest first."""
-
-    matches: list[MatchItem]
-
-
-class Forgotten(BaseModel):
-    """How many conversations were forgotten."""
-
-    sessions: int
-
-
-class SessionName(BaseModel):
-    """Which conversation it is."""
-
-    session_id: str
-
-
-class Title(BaseModel):
-    """A title for a conversation."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    title: Annotated[str, Field(min_length=1, max_length=500)]
-
-
-class Imported(BaseModel):
-    """What an export gave, and the name that the conversation gets instead of its own."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    data: dict[str, Any]
-    session_id: str | None = None
-
-
-class Explanation(BaseModel):
-    """A turn, and its whole audit record: passages, attempts, what was cut, times.
-
-    `trace_url` shows its trace to those who run the chatbot; it is null for others.
-    """
-
-    turn: TurnItem
-    record: dict[str, Any]
-    trace_url: str | None
-
-
 @router.get("")
 async def list_sessions(
-    bot: Bot, running: Running, user_id: CurrentUser, limit: Limit = 50
+    bot: Bot,
+    running: Running,
+    user_id: CurrentUser,
+    limit: Limit = 50,
+    before: Cursor = None,
 ) -> SessionList:
-    """List the conversations."""
+    """List the conversations; the next page is asked for by the last one's cursor."""
     await running.settled(user_id)
-    found = await bot.sessions(user_id=user_id, limit=limit)
+    found = await bot.sessions(user_id=user_id, limit=limit, before=before)
     items = [
         SessionItem(
             session_id=each.session_id,
             title=each.title,
             last_active=each.last_active,
             turns=each.turns,
+            cursor=each.cursor,
         )
         for each in found
     ]
@@ -251,7 +147,7 @@ async def rate(
     """Keep with an answer what its reader thinks of it; without a thumb it is taken back."""
     await _turn(bot, session_id, turn_id, user_id)
     turn = await bot.rate(session_id, turn_id, body.thumb, body.comment, user_id=user_id)
-    return Feedback.model_validate(_given(turn))
+    return Feedback.model_validate(given(turn))
 
 
 @router.post("/{session_id}/stop")
@@ -290,12 +186,6 @@ async def _turn(bot: Bot, session_id: str, turn_id: str, user_id: str) -> Turn:
         raise NotFoundError(error.message) from None
 
 
-def _given(turn: Turn) -> dict[str, Any] | None:
-    """Return the feedback of a turn, if it was given any that was not taken back."""
-    kept = turn.record.get("feedback") or {}
-    return {"thumb": kept.get("thumb"), "comment": kept.get("comment")} if kept else None
-
-
 async def existing(bot: Bot, session_id: str, user_id: str) -> None:
     """Refuse what is asked of a conversation that the user does not have.
 
@@ -304,25 +194,3 @@ async def existing(bot: Bot, session_id: str, user_id: str) -> None:
     """
     if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
         raise NotFoundError(NO_SESSION)
-
-
-def item_of(turn: Turn) -> TurnItem:
-    """Return the turn as the routes tell it."""
-    record = turn.record
-    return TurnItem(
-        id=turn.id,
-        question=turn.question,
-        images=addresses_of(turn),
-        answer=turn.answer,
-        status=turn.status,
-        started_at=turn.started_at,
-        intent=turn.intent,
-        reason=record.get("reason") or "",
-        enhanced_query=record.get("query") or turn.question,
-        assistants=record.get("assistants") or [],
-        citations=record.get("citations") or [],
-        degraded=record.get("degraded") or [],
-        usage=usage_of(turn),
-        error=record.get("error"),
-        feedback=_given(turn),
-    )

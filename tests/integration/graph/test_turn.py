@@ -158,6 +158,7 @@ async def test_a_failing_knowledge_base_gives_an_honest_answer(
     answer = await bench.bot.ask(question)
     assert told in answer.text
     assert answer.citations == []
+    assert answer.metadata["outcome"] == kind
     assert answer.metadata["degraded"] == [{"part": "knowledge", "reason": "no luck"}]
     assert bench.used_up()
 

@@ -33,7 +33,7 @@ def test_turn_is_read_with_what_its_events_said(service: Service) -> None:
     assert turn["answer"] == events["end"]["full_answer"]
     assert turn["citations"] == events["citations"]
     assert turn["id"] == events["metadata"]["turn_id"]
-    for name in ("intent", "reason", "enhanced_query", "assistants", "degraded"):
+    for name in ("intent", "reason", "enhanced_query", "assistants", "outcome", "degraded"):
         assert turn[name] == events["end"]["metadata"][name]
     assert turn["usage"]["model"] == events["usage"]["model"]
     assert turn["status"] == "complete"

@@ -3,8 +3,19 @@
 import { request, send, sendJson } from "./http.js";
 
 export const MOST_TURNS = 200;
+const SESSION_PAGE = 200;
 
-export const listSessions = async () => (await request("/api/sessions?limit=200")).sessions;
+/** Return the latest conversations, at least so many if there are, and whether there are older ones. */
+export async function listSessions(wanted) {
+  const sessions = [];
+  let page = [];
+  do {
+    const after = sessions.length ? `&before=${encodeURIComponent(sessions.at(-1).cursor)}` : "";
+    page = (await request(`/api/sessions?limit=${SESSION_PAGE}${after}`)).sessions;
+    sessions.push(...page);
+  } while (page.length === SESSION_PAGE && sessions.length < wanted);
+  return { sessions, older: page.length === SESSION_PAGE };
+}
 export const listAssistants = async () => (await request("/api/assistants")).assistants;
 export const readImageLimits = () => request("/api/images");
 export const readHealth = () => request("/health");

@@ -20,6 +20,8 @@ export class Sidebar {
   #sessions = [];
   #current = "";
   #loads = 0;
+  #wanted = 1; // how many are listed at least, where there are so many
+  #older = false;
 
   constructor(root, { open, begin, removed, listed, running }) {
     Object.assign(this, { running, listed });
@@ -61,9 +63,11 @@ export class Sidebar {
     this.#draw();
     const order = ++this.#loads;
     // What was listed stays where it cannot be read; the badge tells about the history.
-    const sessions = await listSessions().catch(() => this.#sessions);
+    const listed = { sessions: this.#sessions, older: this.#older };
+    const { sessions, older } = await listSessions(this.#wanted).catch(() => listed);
     if (order !== this.#loads) return; // Asked for again meanwhile: the later answer counts.
     this.#sessions = sessions;
+    this.#older = older;
     this.#draw();
     this.listed();
   }
@@ -87,7 +91,16 @@ export class Sidebar {
     return [...groups].flatMap(([key, sessions]) => [
       element("h2", { data: { fixed: key } }, words(key)),
       element("ul", {}, sessions.map((each) => this.#row(each))),
-    ]);
+    ]).concat(this.#older ? [this.#olderButton()] : []);
+  }
+
+  #olderButton() {
+    const button = element("button", { class: "plain older", type: "button" }, words("olderSessions"));
+    button.addEventListener("click", () => {
+      this.#wanted = this.#sessions.length + 1;
+      this.load();
+    });
+    return button;
   }
 
   /** Return the conversations whose first answer is being written: nothing is kept of them yet. */

@@ -56,8 +56,8 @@ export class TurnView {
   static kept(turn, act) {
     const view = new TurnView(turn, act);
     view.id = turn.id;
-    const { question: original_query, intent, enhanced_query, assistants, degraded } = turn;
-    view.#facts = { original_query, intent, enhanced_query, assistants, degraded };
+    const { question: original_query, intent, enhanced_query, assistants, outcome, degraded } = turn;
+    view.#facts = { original_query, intent, enhanced_query, assistants, outcome, degraded };
     view.#answer = turn.answer;
     view.#citations = turn.citations;
     view.#feedback = turn.feedback ?? null;

@@ -29,8 +29,8 @@ export function routeLine(facts, askAgain, { working = false } = {}) {
 }
 
 /** A question that was searched for as it was asked is not repeated. */
-function searchedWords({ assistants = [], original_query: asked, enhanced_query: query, degraded = [] }) {
-  if (!assistants.length && degraded.some(({ part }) => part === "knowledge")) return words("notSearched");
+function searchedWords({ assistants = [], original_query: asked, enhanced_query: query, outcome }) {
+  if (outcome === "unavailable" || outcome === "forbidden") return words("notSearched");
   const names = assistants.join(say("comma"));
   const rewritten = query && query !== asked ? "For" : "";
   return words(names ? `searched${rewritten}` : `searchedAll${rewritten}`, { assistants: names, query });

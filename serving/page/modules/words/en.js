@@ -11,6 +11,7 @@ export const ENGLISH = {
   yesterday: "Yesterday",
   week: "Previous 7 days",
   earlier: "Earlier",
+  olderSessions: "Older conversations",
   noSessions: "Your conversations will appear here.",
   searchSessions: "Search conversations",
   searchingSessions: "Searching …",

@@ -11,6 +11,7 @@ export const CHINESE = {
   yesterday: "昨天",
   week: "过去 7 天",
   earlier: "更早",
+  olderSessions: "更早的对话",
   noSessions: "您的对话会显示在这里。",
   searchSessions: "搜索对话",
   searchingSessions: "正在搜索……",
