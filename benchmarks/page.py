@@ -16,7 +16,7 @@ DESCRIBED = "Bars: times, CPU and throughput of ours and of the same steps in ot
 BUSY = "other work was going on, so CPU, throughput and start are worse than when it is quiet"
 HEAD = """# Figures
 
-Made by `make bench`, which writes this page and takes some minutes; `make bench ARGS=turns`
+Made by `make bench`, which writes this page and takes about a quarter of an hour; `make bench ARGS=turns`
 runs a part. {when}, on {machine}.
 
 Ours is compared with the same steps in other ways: written by hand with httpx and with aiohttp,
