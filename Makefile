@@ -8,7 +8,8 @@
 
 PYTHON ?= python3
 PORT ?= 2024
-# Files of tests that run side by side: most tests wait for something.
+# Files of tests that run side by side: most tests wait for something. In the order of their
+# folders, the long ones of e2e come first, and no worker is left alone with one.
 JOBS ?= 3
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
@@ -19,7 +20,7 @@ run: $(VENV)/run.stamp
 	@exec $(BIN)/chatbot dev --port $(PORT)
 
 test: $(VENV)/dev.stamp browser
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Each Python has the SDK that pip chooses for it; this puts another one in front of it.
 SDK ?= 0.26.0
