@@ -16,8 +16,8 @@ DESCRIBED = "Bars: times, CPU and throughput of ours and of the same steps in ot
 BUSY = "other work was going on, so CPU, throughput and start are worse than when it is quiet"
 HEAD = """# Figures
 
-Made by `make bench`, which writes this page and takes about a quarter of an hour; `make bench ARGS=turns`
-runs a part. {when}, on {machine}.
+Made by `make bench`, which writes this page and takes about a quarter of an hour;
+`make bench ARGS=turns` runs a part. {when}, on {machine}.
 
 Ours is compared with the same steps in other ways: written by hand with httpx and with aiohttp,
 as a Haystack pipeline, as a LlamaIndex workflow. All route by a tool call, put a follow-up in

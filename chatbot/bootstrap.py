@@ -13,12 +13,13 @@ from chatbot.errors import ConfigurationError
 from chatbot.images.image import MEGABYTE
 from chatbot.images.policy import ImagePolicy
 from chatbot.leases.local import LocalLeases
+from chatbot.leases.port import SessionLeases
 from chatbot.leases.resilient import ResilientLeases
 from chatbot.leases.sweeping import Sweeper
 from chatbot.limits import Limits
 from chatbot.models.endpoints import ModelChoice
 from chatbot.models.selection import open_model, select_model
-from chatbot.ports import KnowledgeBase, Ports, Respondent, SessionLeases, SessionStore
+from chatbot.ports import KnowledgeBase, Ports, Respondent, SessionStore
 from chatbot.prompts import Prompts
 from chatbot.settings import MEMORY, Settings
 from chatbot.tasks import Background, end

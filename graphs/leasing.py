@@ -13,9 +13,10 @@ from chatbot.errors import (
     StoppedError,
     TakenOverError,
 )
+from chatbot.leases.port import SessionLeases
 from chatbot.leases.queues import SessionQueues
 from chatbot.leases.records import LEASE_SECONDS, busy
-from chatbot.ports import ChatHistory, SessionLeases
+from chatbot.ports import ChatHistory
 from chatbot.statistics import Statistics
 from chatbot.tasks import pause, stop
 from graphs.keeping import log_turn

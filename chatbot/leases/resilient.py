@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError
-from chatbot.ports import SessionLeases
+from chatbot.leases.port import SessionLeases
 from chatbot.tasks import end
 
 LOOK_SECONDS = 0.05

@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from chatbot.errors import ChatbotError
-from chatbot.ports import ChatHistory, SessionLeases
+from chatbot.leases.port import SessionLeases
+from chatbot.ports import ChatHistory
 from chatbot.tasks import pause, stop
 
 logger = logging.getLogger(__name__)

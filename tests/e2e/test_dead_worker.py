@@ -18,8 +18,8 @@ from chatbot.domain import Session
 from chatbot.history.connection import open_client
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.mongodb import MongoLeases
+from chatbot.leases.port import SessionLeases
 from chatbot.leases.records import LEASE_SECONDS
-from chatbot.ports import SessionLeases
 from tests.servers.chatbot import ChatbotServer, chatbot_server
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, call
 from tests.servers.mongod import Mongod

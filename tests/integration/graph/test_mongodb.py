@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from pymongo import MongoClient
 
 from chatbot.domain import Session, Turn
-from chatbot.ports import SessionLeases
+from chatbot.leases.port import SessionLeases
 from chatbot.settings import Settings
 from graphs import Chatbot, open_chatbot
 from tests.servers.model import Brain, ModelServer, answer

@@ -11,8 +11,8 @@ from chatbot.domain import Session, Turn
 from chatbot.history.connection import Client, open_client
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.mongodb import MongoLeases
+from chatbot.leases.port import SessionLeases
 from chatbot.leases.resilient import ResilientLeases
-from chatbot.ports import SessionLeases
 from tests.servers.mongod import Mongod
 
 LASTING, BRIEF = 60.0, 0.0

@@ -11,8 +11,8 @@ from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError, StoppedError
 from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
+from chatbot.leases.port import SessionLeases
 from chatbot.leases.sweeping import Sweeper
-from chatbot.ports import SessionLeases
 from tests.integration.leases.stores import (
     ANN,
     BOB,
