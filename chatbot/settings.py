@@ -156,6 +156,16 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return value
 
+    @field_validator("mongodb_uri")
+    @classmethod
+    def _check_mongodb_address(cls, value: SecretStr | None) -> SecretStr | None:
+        # The driver takes a bare word for the name of a host, which is then away for ever.
+        schemes = ("mongodb://", "mongodb+srv://")
+        if value is not None and not value.get_secret_value().startswith(schemes):
+            message = "must begin with mongodb:// or mongodb+srv://"
+            raise ValueError(message)
+        return value
+
     @field_validator("log_level", mode="before")
     @classmethod
     def _upper_case(cls, value: object) -> object:

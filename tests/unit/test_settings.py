@@ -55,6 +55,7 @@ def test_an_empty_value_counts_as_unset(tmp_path: Path) -> None:
         pytest.param(
             "RAGFLOW_BASE_URL=http://user:hidden@ragflow:9380", "a user", id="a user of RAGFlow"
         ),
+        pytest.param("MONGODB_URI=mongo:27017", "mongodb://", id="a host alone"),
         pytest.param("MONGODB_DB=a/b", "MONGODB_DB", id="a forbidden character"),
         pytest.param("DEFAULT_SESSION_ID='a b'", "white space", id="not an id"),
         pytest.param("LOG_LEVEL=loud", "LOG_LEVEL", id="no such level"),
