@@ -65,5 +65,7 @@ def test_no_secret_is_shown() -> None:
     fields = [name for name, field in Settings.model_fields.items() if "Secret" in str(field)]
     assert fields
     for field in fields:
-        settings = Settings.model_validate({field: SecretStr("sk-hidden-hidden-hidden")})
+        address = "mongodb://u:hidden-hidden@h" if field == "mongodb_uri" else None
+        secret = SecretStr(address or "sk-hidden-hidden-hidden")
+        settings = Settings.model_validate({field: secret})
         assert "hidden-hidden" not in str(values_of(settings))
