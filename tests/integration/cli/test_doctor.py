@@ -197,7 +197,10 @@ async def test_empty_knowledge_is_told(tmp_path: Path) -> None:
             {"ragflow_base_url": f"http://{DEAD}"}, "knowledge", "RAGFLOW_API_KEY", id="RAGFlow"
         ),
         pytest.param(
-            {"mongodb_uri": SecretStr("mongodb://x:port")}, "history", "MONGODB_URI", id="MongoDB"
+            {"mongodb_uri": SecretStr("mongodb://x:port")},
+            "history",
+            "MONGODB_URI",
+            id="MongoDB",
         ),
         pytest.param({"prompts_dir": Path("/no/such")}, "prompts", "PROMPTS_DIR", id="prompts"),
     ],
