@@ -119,6 +119,24 @@ class LoadedHistory:
     degraded: str = ""
 
 
+def written_place(when: datetime, id_: str) -> str:
+    """Return a place in a list by time as programs pass it on."""
+    return f"{(when - EPOCH) // MICROSECOND}:{id_}"
+
+
+def read_place(text: object, what: str, listed: str) -> tuple[datetime, str]:
+    """Return the time and the id, not yet checked, that `written_place` wrote as this text.
+
+    Raises:
+        InputError: It is no such text; names `what` it should be of, and the list of it.
+    """
+    number, _, id_ = str(text).partition(":")
+    if not re.fullmatch(r"[0-9]{1,17}", number, re.ASCII):
+        message = f"This is not the cursor of a {what}, as a list of {listed} gives it."
+        raise InputError(message)
+    return EPOCH + int(number) * MICROSECOND, id_
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionCursor:
     """The place of a session in a list: the latest first, of the same moment by their ids."""
@@ -128,7 +146,7 @@ class SessionCursor:
 
     def __str__(self) -> str:
         """Return the cursor as programs pass it on."""
-        return f"{(self.last_active - EPOCH) // MICROSECOND}:{self.session_id}"
+        return written_place(self.last_active, self.session_id)
 
     @classmethod
     def parse(cls, text: object) -> Self:
@@ -137,11 +155,7 @@ class SessionCursor:
         Raises:
             InputError: It is none.
         """
-        number, _, session_id = str(text).partition(":")
-        if not re.fullmatch(r"[0-9]{1,17}", number, re.ASCII):
-            message = "This is not the cursor of a session, as a list of sessions gives it."
-            raise InputError(message)
-        last_active = EPOCH + int(number) * MICROSECOND
+        last_active, session_id = read_place(text, "session", "sessions")
         return cls(last_active=last_active, session_id=checked_id(session_id, "session id"))
 
 

@@ -1,12 +1,10 @@
 """What readers think of answers, as those who run the chatbot look through it."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from chatbot.domain import EPOCH, MICROSECOND, Session, Thumb, Turn, checked_id
-from chatbot.errors import InputError
+from chatbot.domain import EPOCH, Session, Thumb, Turn, checked_id, read_place, written_place
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +16,7 @@ class RatingCursor:
 
     def __str__(self) -> str:
         """Return the cursor as programs pass it on."""
-        return f"{(self.rated_at - EPOCH) // MICROSECOND}:{self.turn_id}"
+        return written_place(self.rated_at, self.turn_id)
 
     @classmethod
     def parse(cls, text: object) -> Self:
@@ -27,11 +25,7 @@ class RatingCursor:
         Raises:
             InputError: It is none.
         """
-        number, _, turn_id = str(text).partition(":")
-        if not re.fullmatch(r"[0-9]{1,17}", number, re.ASCII):
-            message = "This is not the cursor of a rated turn, as a list of feedback gives it."
-            raise InputError(message)
-        rated_at = EPOCH + int(number) * MICROSECOND
+        rated_at, turn_id = read_place(text, "rated turn", "feedback")
         return cls(rated_at=rated_at, turn_id=checked_id(turn_id, "turn id"))
 
 

@@ -1,10 +1,9 @@
 """What every history does, whatever it keeps the turns in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,36 +12,12 @@ from chatbot.errors import InputError
 from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
     START,
-    Opener,
     active_at,
-    cut_off,
-    in_both,
-    in_file,
-    in_memory,
-    in_mongodb,
     turn,
 )
-from tests.servers.mongod import Mongod
 
 SESSION = Session(session_id="s")
 ALICE = Session(session_id="s", user_id="alice")
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(in_mongodb, id="MongoDB"),
-        pytest.param(in_file, id="file"),
-        pytest.param(in_memory, id="memory"),
-        pytest.param(in_both, id="MongoDB with a file"),
-        pytest.param(cut_off, id="file with MongoDB away"),
-    ]
-)
-async def history(
-    request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
-) -> AsyncIterator[SessionStore]:
-    opener: Opener = request.param
-    async with opener(mongod, tmp_path) as store:
-        yield store
 
 
 async def ids(history: SessionStore, session: Session = SESSION, limit: int = 100) -> list[str]:

@@ -1,7 +1,6 @@
 """Images are kept with their session, for their user, and end with it."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,12 +14,6 @@ from chatbot.history.mongodb import MongoChatHistory
 from chatbot.images.image import Image, image_of
 from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
-    Opener,
-    cut_off,
-    in_both,
-    in_file,
-    in_memory,
-    in_mongodb,
     mongo_history,
     resilient_history,
     turn,
@@ -39,23 +32,6 @@ def png(text: str) -> Image:
 
 
 ONE, TWO = png("one"), png("two")
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(in_mongodb, id="MongoDB"),
-        pytest.param(in_file, id="file"),
-        pytest.param(in_memory, id="memory"),
-        pytest.param(in_both, id="MongoDB with a file"),
-        pytest.param(cut_off, id="file with MongoDB away"),
-    ]
-)
-async def history(
-    request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
-) -> AsyncIterator[SessionStore]:
-    opener: Opener = request.param
-    async with opener(mongod, tmp_path) as store:
-        yield store
 
 
 async def found(history: SessionStore, image: Image, user_id: str = "alice") -> Image | None:

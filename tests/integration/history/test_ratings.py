@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,13 +17,7 @@ from chatbot.history.local import LocalChatHistory
 from chatbot.ports import SessionStore
 from chatbot.ratings import RatedTurn, RatingCursor, RatingFilter
 from tests.integration.history.stores import (
-    Opener,
     active_at,
-    cut_off,
-    in_both,
-    in_file,
-    in_memory,
-    in_mongodb,
     mongo_history,
     turn,
 )
@@ -32,23 +26,6 @@ from tests.servers.mongod import Mongod
 ALICE = Session(session_id="s", user_id="alice")
 BOB = Session(session_id="s", user_id="bob")
 NOW = datetime(2026, 5, 5, 12, 0, 0, 250, tzinfo=UTC)
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(in_mongodb, id="MongoDB"),
-        pytest.param(in_file, id="file"),
-        pytest.param(in_memory, id="memory"),
-        pytest.param(in_both, id="MongoDB with a file"),
-        pytest.param(cut_off, id="file with MongoDB away"),
-    ]
-)
-async def history(
-    request: pytest.FixtureRequest, mongod: Mongod, tmp_path: Path
-) -> AsyncIterator[SessionStore]:
-    opener: Opener = request.param
-    async with opener(mongod, tmp_path) as store:
-        yield store
 
 
 def feedback(thumb: Thumb | None, minute: int, comment: str | None = None) -> dict[str, Any]:
