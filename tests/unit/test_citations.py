@@ -192,6 +192,7 @@ def test_text_is_held_back_no_longer_than_needed(pieces: list[str], outputs: lis
 MARKUP = st.text(
     st.sampled_from("[]［］【】()（）ID: 1290,-–#$`~>\\ \n天aZ_.=^†/h"), max_size=60
 )
+OPENERS = set("[［【(（#")
 
 
 @given(st.one_of(MARKUP, st.text()), st.data(), st.integers(0, 5))
@@ -218,10 +219,10 @@ def test_little_is_ever_held_back(text: str) -> None:
     for given_, character in enumerate(text, 1):
         returned += len(checked.feed(character))
         assert given_ - returned <= MARKER_LENGTH + 12
-        if not set(text) & set("[［【(（#"):
+        if not set(text) & OPENERS:
             assert given_ - returned <= 1
 
 
-@given(st.text().filter(lambda text: not set(text) & set("[【(（#")))
+@given(st.text().filter(lambda text: not set(text) & OPENERS))
 def test_text_without_brackets_passes_unchanged(text: str) -> None:
     assert shown(text) == (text, [])
