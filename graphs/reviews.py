@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from chatbot.domain import EPOCH, Session, Thumb, Turn
-from chatbot.errors import InputError
 from chatbot.ratings import RatedTurn, RatingCursor, RatingFilter
 from graphs.sessions import Sessions, session_of, user_of
 
@@ -80,7 +79,7 @@ class Reviews(Sessions):
             if turn is not None:
                 return session, turn
         message = "There is no such turn. Name the session, if it is an old one."
-        raise InputError(message)
+        raise await self.missing(message)
 
 
 def _ago(days: float | None) -> datetime:

@@ -18,7 +18,7 @@ from chatbot.domain import (
     checked_id,
     in_force,
 )
-from chatbot.errors import HistoryError, InputError
+from chatbot.errors import ChatbotError, HistoryError, InputError
 from chatbot.history.archive import export_session, import_session
 from chatbot.images import archive
 from chatbot.ports import Ports, SessionStore
@@ -72,7 +72,7 @@ class Sessions:
             found = turns[-1] if turns else None
         if found is None:
             message = "There is no such turn in this conversation."
-            raise InputError(message)
+            raise await self.missing(message)
         return found
 
     async def running(self, session_id: str, *, user_id: str | None = None) -> Turn | None:
@@ -149,10 +149,10 @@ class Sessions:
         """
         if not await self._store.rename(session_of(session_id, user_id), title):
             message = f"There is no session {session_id}."
-            raise InputError(message)
+            raise await self.missing(message)
 
     async def clear(self, session_id: str, *, user_id: str | None = None) -> int:
-        """Forget a session and return how many turns it had."""
+        """Forget a session and return how many turns it had, 0 where there is none."""
         session = session_of(session_id, user_id)
         turns = await self._ports.history.clear(session)
         await self._drop_leases(lambda each: each == session)
@@ -212,6 +212,15 @@ class Sessions:
     def metrics(self) -> bytes:
         """Return the statistics of this process in the text format of Prometheus."""
         return self._ports.statistics.exposition()
+
+    async def missing(self, message: str) -> ChatbotError:
+        """Return the error that something is not there, as `message` tells.
+
+        While the store is away it is another one: nobody knows then.
+        """
+        if degraded := await self._ports.history.check():
+            return HistoryError(f"{degraded} Until then nobody knows whether it is there.")
+        return InputError(message)
 
     async def _drop_leases(self, is_dropped: Callable[[Session], bool]) -> None:
         """Let go of what processes that died had said in these sessions.

@@ -2,12 +2,13 @@
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from rich.text import Text
 
 from chatbot.domain import Turn
+from chatbot.errors import InputError
 from chatbot.settings import Settings
 from graphs.conversation import Chatbot, open_chatbot
 from serving.cli.markdown import AnswerMarkdown
@@ -68,13 +69,21 @@ def show_session(
     as_json: bool,
     user: str | None = None,
 ) -> None:
-    """Print what was said in a session."""
-    turns = with_bot(settings, lambda bot: bot.turns(session_id, user_id=user, limit=limit))
+    """Print what was said in a session.
+
+    Raises:
+        InputError: There is no such session.
+    """
+
+    async def read(bot: Chatbot) -> Sequence[Turn]:
+        if turns := await bot.turns(session_id, user_id=user, limit=limit):
+            return turns
+        raise await bot.missing(_no_session(session_id))
+
+    turns = with_bot(settings, read)
     if as_json:
         print_json([_as_json(turn) for turn in turns])
         return
-    if not turns:
-        complain(f"There is nothing in the session {session_id}.")
     console = open_console()
     for turn in turns:
         console.print(f"> {plain(turn.question)}", style="bold")
@@ -111,8 +120,21 @@ def explain_turn(
 
 
 def clear_session(settings: Settings, session_id: str, *, user: str | None = None) -> None:
-    """Forget a session."""
-    count = with_bot(settings, lambda bot: bot.clear(session_id, user_id=user))
+    """Forget a session.
+
+    Raises:
+        InputError: There is no such session: another one may be meant, which is still there.
+    """
+
+    async def clear(bot: Chatbot) -> int:
+        count = await bot.clear(session_id, user_id=user)
+        if not count:
+            if not (degraded := await bot.ports.history.check()):
+                raise InputError(_no_session(session_id))
+            complain(f"{degraded} What is kept there of the session is forgotten then.")
+        return count
+
+    count = with_bot(settings, clear)
     open_console().print(f"{count} {'turn' if count == 1 else 'turns'} forgotten.")
 
 
@@ -173,6 +195,10 @@ def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -
             return await work(bot)
 
     return asyncio.run(run())
+
+
+def _no_session(session_id: str) -> str:
+    return f"There is no session {session_id}: `chatbot sessions list` shows those there are."
 
 
 def _as_json(turn: Turn) -> dict[str, Any]:

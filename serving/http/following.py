@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from chatbot.domain import Turn
-from chatbot.errors import InputError
+from chatbot.errors import HistoryError, InputError
 from chatbot.events import closing_events, metadata_of
 from graphs import Chatbot
 from serving.auth import Identity
@@ -49,7 +49,7 @@ async def followed(
 async def _kept(bot: Chatbot, session_id: str, turn_id: str, user_id: str) -> Turn | None:
     try:
         return await bot.turn(session_id, turn_id, user_id=user_id)
-    except InputError:
+    except (InputError, HistoryError):  # it may be there a moment later
         return None
 
 

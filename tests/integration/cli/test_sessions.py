@@ -220,7 +220,8 @@ def test_commands_on_sessions(
     with pytest.raises(InputError, match="no such turn"):
         sessions.explain_turn(settings, name, "unknown", as_json=False)
     assert said(sessions.clear_session, name) == "1 turn forgotten.\n"
-    assert said(sessions.show_session, name, 50, as_json=False) == ""
+    with pytest.raises(InputError, match="no session"):
+        sessions.show_session(settings, name, 50, as_json=False)
     with pytest.raises(InputError, match="no session"):
         sessions.rename_session(settings, name, "again")
 

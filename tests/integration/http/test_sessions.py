@@ -95,6 +95,32 @@ def test_failures_have_one_shape(
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        pytest.param("GET", "/api/sessions/none", None, id="read"),
+        pytest.param("PATCH", "/api/sessions/none", {"title": "x"}, id="rename"),
+        pytest.param("DELETE", "/api/sessions/none", None, id="delete"),
+        pytest.param("GET", "/api/sessions/none/export", None, id="export"),
+        pytest.param("POST", "/api/sessions/none/stop", None, id="stop"),
+        pytest.param("GET", "/api/sessions/none/events", None, id="follow"),
+        pytest.param("GET", "/api/sessions/none/turns/7/why", None, id="why"),
+        pytest.param(
+            "POST", "/api/sessions/none/turns/7/feedback", {"thumb": "up"}, id="feedback"
+        ),
+        pytest.param("GET", "/api/documents/none", None, id="document"),
+        pytest.param("GET", "/api/images/none.png", None, id="image"),
+    ],
+)
+def test_what_does_not_exist_is_not_found(
+    service: Service, method: str, path: str, body: object
+) -> None:
+    response = service.client.request(method, path, json=body)
+
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "not_found"
+
+
 def test_history_that_cannot_be_read_is_worth_another_try(service: Service) -> None:
     service.history.degraded = "gone"
 
