@@ -1,4 +1,4 @@
-"""The chatbot as Python uses it and as it is served: leases, limits, citations, saved turns."""
+"""The chatbot as it is served, without HTTP: leases, limits, citations, saved turns."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from benchmarks.steps import MODEL, Services
 from chatbot.settings import Settings
-from graphs.conversation import Chatbot, open_chatbot
+from graphs.conversation import Chatbot
+from serving.process import open_served
 
 
 class Ours:
@@ -43,5 +44,5 @@ def settings(services: Services, folder: Path) -> Settings:
 async def opened(services: Services) -> AsyncIterator[Ours]:
     """Open the chatbot with its embedded history, or with MongoDB where there is one."""
     with TemporaryDirectory() as folder:
-        async with open_chatbot(settings(services, Path(folder))) as bot:
+        async with open_served(settings(services, Path(folder))) as bot:
             yield Ours(bot)

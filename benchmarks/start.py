@@ -2,8 +2,8 @@
 
     python -m benchmarks.start
 
-Each is a new process that is asked one question and ended at its first byte. Their turns
-alternate; the files are in the page cache and compiled, as they are after a first use.
+Each is a new process, in a new folder, that is asked one question and ended at its first byte.
+Their turns alternate; the files are in the page cache and compiled, as after a first use.
 """
 
 import json
@@ -12,8 +12,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -34,11 +33,8 @@ WITH_MODEL = OURS
 WITHOUT_MODEL = f"{OURS}, no model"
 
 
-@contextmanager
-def commands(
-    services: Services,
-) -> Iterator[dict[str, tuple[Sequence[str], Mapping[str, str]]]]:
-    """Give each command and its environment."""
+def commands(services: Services) -> dict[str, tuple[Sequence[str], Mapping[str, str]]]:
+    """Return each command and its environment."""
     chatbot = str(Path(sys.executable).with_name("chatbot"))
     embedded = {"KNOWLEDGE_DIR": str(ROOT / "examples" / "knowledge")}
     connected = {
@@ -47,33 +43,33 @@ def commands(
         "RAGFLOW_BASE_URL": services.ragflow,
         "RAGFLOW_API_KEY": services.key,
     }
-    with TemporaryDirectory() as with_model, TemporaryDirectory() as without:
-        yield {
-            WITH_MODEL: (
-                [chatbot, "ask", QUESTION],
-                {**connected, "CHATBOT_DATA_DIR": with_model},
-            ),
-            WITHOUT_MODEL: (
-                [chatbot, "ask", EMBEDDED],
-                {**embedded, "CHATBOT_DATA_DIR": without},
-            ),
-            **{
-                name: ([*command(name, services), QUESTION], {"PYTHONPATH": str(ROOT)})
-                for name in installed()
-                if name != OURS
-            },
-        }
+    return {
+        WITH_MODEL: ([chatbot, "ask", QUESTION], connected),
+        WITHOUT_MODEL: ([chatbot, "ask", EMBEDDED], embedded),
+        **{
+            name: ([*command(name, services), QUESTION], {"PYTHONPATH": str(ROOT)})
+            for name in installed()
+            if name != OURS
+        },
+    }
 
 
-def first_byte(called: Sequence[str], environment: Mapping[str, str], folder: str) -> float:
+def first_byte(called: Sequence[str], environment: Mapping[str, str]) -> float:
     """Return the seconds until the command prints something."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    # In a folder of its own nothing of the turn is left that was killed before.
+    with TemporaryDirectory() as folder:
+        (Path(folder) / ".env").touch()  # so that no other settings are read
+        return _first_byte(called, {**kept, **QUIET, **environment}, folder)
+
+
+def _first_byte(called: Sequence[str], environment: Mapping[str, str], folder: str) -> float:
     started = time.perf_counter()
     with subprocess.Popen(  # noqa: S603 - our own commands
         called,
         stdout=subprocess.PIPE,
         cwd=folder,
-        env={**kept, **QUIET, **environment},
+        env={**environment, "CHATBOT_DATA_DIR": folder},
         process_group=0,  # Ctrl-C is for the one who measures
     ) as process:
         try:
@@ -88,14 +84,13 @@ def first_byte(called: Sequence[str], environment: Mapping[str, str], folder: st
 def measure(services: Services) -> dict[str, list[float]]:
     """Let the commands take turns."""
     took: dict[str, list[float]] = defaultdict(list)
-    with commands(services) as every, TemporaryDirectory() as folder:
-        (Path(folder) / ".env").touch()  # so that no other settings are read
-        for number in range(ROUNDS + 1):
-            for name, (called, environment) in every.items():
-                progress(f"start: round {number} of {ROUNDS}, {name}")
-                seconds = first_byte(called, environment, folder)
-                if number:  # the very first ones compile
-                    took[name].append(seconds)
+    every = commands(services)
+    for number in range(ROUNDS + 1):
+        for name, (called, environment) in every.items():
+            progress(f"start: round {number} of {ROUNDS}, {name}")
+            seconds = first_byte(called, environment)
+            if number:  # the very first ones compile
+                took[name].append(seconds)
     return took
 
 

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
@@ -293,7 +294,11 @@ async def open_chatbot(
     Raises:
         ConfigurationError: A setting is wrong.
     """
+    # Whatever reads files runs in a thread: other sessions do not wait for it, and a loop that
+    # belongs to a server may refuse blocking calls.
+    await asyncio.to_thread(import_module, "chatbot.bootstrap")
     from chatbot.bootstrap import open_ports  # noqa: PLC0415 - adapters load when they are used
 
-    async with open_ports(settings or Settings.load(), tools) as ports:
+    known = settings if settings is not None else await asyncio.to_thread(Settings.load)
+    async with open_ports(known, tools) as ports:
         yield Chatbot(ports)

@@ -12,11 +12,12 @@ from graphs.opening import FROM_CHECKPOINT
 from serving.auth import Authenticator
 from serving.auth.langgraph import langgraph_auth
 from serving.http.app import create_app
+from serving.process import open_served
 
 OPEN_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
-app = create_app()
+app = create_app(open_bot=open_served)
 
 
 async def chat(config: RunnableConfig) -> ChatGraph:

@@ -13,6 +13,7 @@ from serving.cli.signals import exit_on_signals
 from serving.cli.slash import obey
 from serving.cli.views import open_console
 from serving.cli.words import complain
+from serving.process import settle
 
 
 def chat(settings: Settings, choices: Choices) -> None:
@@ -28,6 +29,7 @@ def chat(settings: Settings, choices: Choices) -> None:
     folder = settings.data_dir
     file = None if folder is None else folder / "input_history"
     with Lines(file) as lines, open_chatbot_sync(settings) as bot:
+        settle()
         conversation = Conversation(
             bot=bot,
             console=console,

@@ -8,10 +8,10 @@ from contextlib import contextmanager, nullcontext
 import uvicorn
 
 from chatbot.settings import Settings
-from graphs.conversation import open_chatbot
 from serving.cli.ports import address_of
 from serving.cli.signals import ENDING
 from serving.http.app import create_app
+from serving.process import open_served
 
 GRACE_SECONDS = 10  # how long running answers may take to end when the server stops
 
@@ -22,7 +22,7 @@ async def serve_on(bound: socket.socket, settings: Settings) -> None:
     Raises:
         ConfigurationError: A setting is wrong or another one is missing beside it.
     """
-    async with open_chatbot(settings) as bot:
+    async with open_served(settings) as bot:
         app = create_app(settings, open_bot=lambda _: nullcontext(bot))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_SECONDS

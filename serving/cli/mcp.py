@@ -6,10 +6,10 @@ from importlib.metadata import version
 from mcp.server.stdio import stdio_server
 
 from chatbot.settings import Settings
-from graphs import open_chatbot
 from serving.auth import NOBODY
 from serving.mcp import mcp_server
 from serving.mcp.tools import Toolkit
+from serving.process import open_served
 
 
 def serve_on_stdio(settings: Settings) -> None:
@@ -18,7 +18,7 @@ def serve_on_stdio(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    async with open_chatbot(settings) as bot, stdio_server() as (read, write):
+    async with open_served(settings) as bot, stdio_server() as (read, write):
         toolkit = Toolkit(
             bot=bot,
             admit=lambda _: _nothing,

@@ -20,6 +20,7 @@ from graphs.conversation import open_chatbot
 from serving.cli.http_server import GRACE_SECONDS
 from serving.cli.ports import address_of
 from serving.http.app import create_app
+from serving.process import open_served
 
 START_SECONDS = 120.0
 POLL_SECONDS = 0.2
@@ -59,7 +60,7 @@ def worker_app() -> FastAPI:
     """Return the app of one worker."""
     settings = Settings.load()
     configure_logging(settings)
-    return create_app(settings)
+    return create_app(settings, open_bot=open_served)
 
 
 async def _try_out(settings: Settings) -> None:

@@ -1,7 +1,6 @@
 """Makes the FastAPI app: routes, their protection, and the chatbot behind them."""
 
 import asyncio
-import importlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -51,10 +50,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         # Whatever reads files runs in a thread: the loop may belong to a server that
-        # refuses blocking calls, and other sessions must not wait for an import.
+        # refuses blocking calls.
         known = settings if settings is not None else await asyncio.to_thread(Settings.load)
-        if open_bot is open_chatbot:
-            await asyncio.to_thread(importlib.import_module, "chatbot.bootstrap")
         configure_levels(known)
         authenticator = Authenticator(known)
         await authenticator.refresh()

@@ -57,6 +57,11 @@ class ChatbotServer:
         """Wait until it has ended by itself."""
         return self._process.wait(timeout=60)
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
     def children(self) -> list[int]:
         """Return the processes that it started."""
         pid = self._process.pid
