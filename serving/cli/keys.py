@@ -1,13 +1,15 @@
 """`chatbot keys`: API keys for users, made, listed and revoked."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.text import Text
 
-from chatbot.errors import ConfigurationError, InputError
+from chatbot.errors import ConfigurationError, InputError, KnowledgeBaseError
 from chatbot.settings import Settings
 from serving.auth.keys import ApiKey, create_key, read_keys, revoke_key
+from serving.cli.doctor.parts import KNOWLEDGE, only
 from serving.cli.tables import plain_table
 from serving.cli.views import open_console
 from serving.cli.words import complain, in_one_line, print_json
@@ -18,11 +20,16 @@ def create(
 ) -> None:
     """Make a key and print it, alone on standard output so that a script can take it.
 
+    Where the knowledge base cannot be asked, nobody knows whether it has these assistants: the
+    key is made all the same, with a warning.
+
     Raises:
         ConfigurationError: AUTH_KEYS_DIR is not set, or cannot be written.
-        InputError: The user's name has not the form of an id.
+        InputError: The user's name has not the form of an id, or there is no such assistant.
     """
     folder = _folder(settings)
+    if assistants:
+        _look_up(settings, assistants)
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
     key = create_key(folder, user, assistants=assistants or None, expires=expires)
     print(key)  # noqa: T201 - the result of the command
@@ -57,6 +64,18 @@ def revoke(settings: Settings, key_id: str) -> None:
         message = f"There is no key {key_id}: `chatbot keys list` shows those there are."
         raise InputError(message)
     complain(f"The key {key_id} of {found.user} works no more.")
+
+
+def _look_up(settings: Settings, names: Sequence[str]) -> None:
+    from serving.cli.knowledge import named  # noqa: PLC0415 - heavy
+    from serving.cli.sessions import with_bot  # noqa: PLC0415
+
+    alone = only(settings, *KNOWLEDGE)  # a key can be made whatever else is away
+    try:
+        named(with_bot(alone, lambda bot: bot.assistants()), names)
+    except KnowledgeBaseError as error:
+        doubted = ", ".join(names)
+        complain(f"{error.message} So nobody knows whether there is an assistant {doubted}.")
 
 
 def _folder(settings: Settings) -> Path:

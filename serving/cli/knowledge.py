@@ -35,7 +35,7 @@ def search(
     """Print the passages that a query finds, the best first."""
 
     async def find(bot: Chatbot) -> Findings:
-        chosen = _named(await bot.assistants(), names)
+        chosen = named(await bot.assistants(), names)
         return await bot.search(query, assistants=chosen, limit=limit or settings.passages)
 
     found = with_bot(settings, find)
@@ -60,11 +60,16 @@ def search(
         console.print()
 
 
-def _named(assistants: Sequence[Assistant], names: Sequence[str]) -> Sequence[Assistant]:
+def named(assistants: Sequence[Assistant], names: Sequence[str]) -> Sequence[Assistant]:
+    """Return the assistants with these names or ids, all where nothing is named.
+
+    Raises:
+        InputError: There is none of a name.
+    """
     known = {each.name: each for each in assistants} | {each.id: each for each in assistants}
     unknown = [name for name in names if name not in known]
     if unknown:
-        there = ", ".join(each.name for each in assistants) or "none"
+        there = ", ".join(in_one_line(each.name) for each in assistants) or "none"
         message = f"There is no assistant {unknown[0]!r}. There are: {there}."
         raise InputError(message)
     return [known[name] for name in names] or assistants
