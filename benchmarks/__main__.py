@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import page
 from benchmarks.report import RESULTS, collected, progress
 
-PAGE = ("turns", "history", "start")
+PAGE = ("turns", "served", "history", "start")
 BENCHMARKS = (*PAGE, "retrieval", "routing", "scale", "chunks", "tracing")
 INTERRUPTED = 130
 
