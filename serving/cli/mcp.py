@@ -1,12 +1,13 @@
 """`chatbot mcp`: the bot as an MCP server on standard input and output."""
 
 import asyncio
+from collections.abc import Callable
 from importlib.metadata import version
 
 from mcp.server.stdio import stdio_server
 
 from chatbot.settings import Settings
-from serving.auth import NOBODY
+from serving.auth import NOBODY, Identity
 from serving.mcp import mcp_server
 from serving.mcp.tools import Toolkit
 from serving.process import open_served
@@ -21,7 +22,7 @@ async def _serve(settings: Settings) -> None:
     async with open_served(settings) as bot, stdio_server() as (read, write):
         toolkit = Toolkit(
             bot=bot,
-            admit=lambda _: _nothing,
+            admit=_admit,
             passages=settings.passages,
             question_characters=settings.question_characters,
         )
@@ -29,5 +30,6 @@ async def _serve(settings: Settings) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _nothing() -> None:
-    """Do nothing: the turns of one program are not counted."""
+async def _admit(_: Identity) -> Callable[[], None]:
+    """Admit every turn: those of one program are not counted."""
+    return lambda: None

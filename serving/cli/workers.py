@@ -7,6 +7,8 @@ import socket
 import tempfile
 import threading
 import time
+from functools import partial
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,6 +22,7 @@ from graphs.conversation import open_chatbot
 from serving.cli.http_server import GRACE_SECONDS
 from serving.cli.ports import address_of
 from serving.http.app import create_app
+from serving.http.shared_turns import open_shared_quotas
 from serving.process import open_served
 
 START_SECONDS = 120.0
@@ -34,20 +37,20 @@ def serve_by_workers(bound: socket.socket, settings: Settings, workers: int) -> 
         ChatbotError: The workers could not start; the log says why.
     """
     asyncio.run(_try_out(settings))
-    config = uvicorn.Config(
-        "serving.cli.workers:worker_app",
-        factory=True,
-        workers=workers,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
     address = address_of(bound)
     threading.Thread(target=_tell, args=[bound, address], daemon=True).start()
-    supervisor = Multiprocess(config, [bound])
-    # Whichever worker is asked for the metrics tells the sum of all, those that died included.
-    with tempfile.TemporaryDirectory(prefix="chatbot-metrics-") as folder:
+    # What the workers count together: metrics, those that died included, and turns of users.
+    with tempfile.TemporaryDirectory(prefix="chatbot-workers-") as folder:
         os.environ[SHARED_COUNTS] = folder
+        config = uvicorn.Config(
+            partial(worker_app, Path(folder)),
+            factory=True,
+            workers=workers,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        supervisor = Multiprocess(config, [bound])
         supervisor.run()
     if any(
         process.exitcode == uvicorn.config.STARTUP_FAILURE for process in supervisor.processes
@@ -56,11 +59,12 @@ def serve_by_workers(bound: socket.socket, settings: Settings, workers: int) -> 
         raise ChatbotError(message)
 
 
-def worker_app() -> FastAPI:
-    """Return the app of one worker."""
+def worker_app(folder: Path) -> FastAPI:
+    """Return the app of one worker; all of them share `folder`."""
     settings = Settings.load()
     configure_logging(settings)
-    return create_app(settings, open_bot=open_served)
+    quotas = partial(open_shared_quotas, folder)
+    return create_app(settings, open_bot=open_served, open_quotas=quotas)
 
 
 async def _try_out(settings: Settings) -> None:

@@ -29,18 +29,22 @@ from serving.http import (
 from serving.http.errors import ErrorReply, add_error_handlers
 from serving.http.limits import BodyLimit
 from serving.http.protection import Protection
-from serving.http.quotas import Quotas
+from serving.http.quotas import Quotas, own_quotas
 from serving.http.running import RunningTurns
 from serving.http.suggestions import SuggestedQuestions
 from serving.mcp.http import PATH, McpEndpoint, open_endpoint
 
 OpenBot = Callable[[Settings | None], AbstractAsyncContextManager[Chatbot]]
+OpenQuotas = Callable[[Settings], AbstractAsyncContextManager[Quotas]]
 
 DISTRIBUTION = "ragflow-chatbot"
 
 
 def create_app(
-    settings: Settings | None = None, *, open_bot: OpenBot = open_chatbot
+    settings: Settings | None = None,
+    *,
+    open_bot: OpenBot = open_chatbot,
+    open_quotas: OpenQuotas = own_quotas,
 ) -> FastAPI:
     """Return the app; nothing is read or opened before its lifespan begins.
 
@@ -56,21 +60,16 @@ def create_app(
         authenticator = Authenticator(known)
         await authenticator.refresh()
         app.state.authenticator = authenticator
-        app.state.quotas = Quotas(
-            per_minute=known.turns_per_minute,
-            at_once=known.turns_at_once,
-            open_streams=known.open_streams,
-        )
         app.state.settings = known
         app.state.version = await asyncio.to_thread(_version)
         app.state.page = await asyncio.to_thread(page.load_page)
         async with (
+            open_quotas(known) as quotas,
             open_bot(known) as bot,
             RunningTurns() as running,
-            open_endpoint(
-                bot, known, authenticator, app.state.quotas, app.state.version
-            ) as endpoint,
+            open_endpoint(bot, known, authenticator, quotas, app.state.version) as endpoint,
         ):
+            app.state.quotas = quotas
             app.state.mcp = endpoint
             app.state.stateless = Stateless(bot.ports)
             app.state.bot = bot

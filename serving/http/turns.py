@@ -44,7 +44,7 @@ class Turns:
             user_id=caller.user_id,
         )
         await self.running.settled(session.user_id, session.session_id)
-        return self._start(self.bot, session, caller, question, choices)
+        return await self._start(self.bot, session, caller, question, choices)
 
     async def reply(
         self,
@@ -62,17 +62,17 @@ class Turns:
         self._check(question)
         session = self.stateless.give(earlier, user_id=caller.user_id)
         try:
-            turn = self._start(self.stateless.bot, session, caller, question, choices)
+            turn = await self._start(self.stateless.bot, session, caller, question, choices)
         except BaseException:
             self.stateless.forget(session)
             raise
         turn.task.add_done_callback(lambda _: self.stateless.forget(session))
         return turn
 
-    def _start(
+    async def _start(
         self, bot: Chatbot, session: Session, caller: Identity, question: str, choices: Choices
     ) -> RunningTurn:
-        at_end = self.quotas.admit(caller)
+        at_end = await self.quotas.admit(caller)
         choices["session_id"], choices["user_id"] = session.session_id, session.user_id
         choices["permitted"] = caller.assistants
         turn_id = str(uuid.uuid4())

@@ -1,6 +1,6 @@
 """The tools that the bot offers to other programs' models."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ TOOLS = (
     ),
 )
 
-Admit = Callable[[Identity], Callable[[], None]]
+Admit = Callable[[Identity], Awaitable[Callable[[], None]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,7 +123,7 @@ class Toolkit:
             message = f"A question may have {self.question_characters} characters."
             raise InputError(message)
         session = checked_id(arguments.get("session_id") or session_id, "session id")
-        at_end = self.admit(caller)
+        at_end = await self.admit(caller)
         try:
             answer = await self.bot.ask(
                 question,
