@@ -40,8 +40,10 @@ ModelFailure = Literal[
 class ChatbotError(Exception):
     """An error with a stable code and a sentence for people.
 
-    `message` never carries a secret, a header, or a stack trace. `retryable` says whether the
-    same request may succeed later, `retry_after` in how many seconds, where that is known.
+    `message` never carries a secret, a header, a stack trace, or where a service is. `in_full`
+    says the last to those who run the chatbot: it is what logs and traces show. `retryable`
+    says whether the same request may succeed later, `retry_after` in how many seconds, where
+    that is known.
     """
 
     code = "internal"
@@ -50,7 +52,12 @@ class ChatbotError(Exception):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self.in_full = message
         self.retry_after = retry_after
+
+    def __repr__(self) -> str:
+        """Return it as those who run the chatbot read it; `str` is what everybody may read."""
+        return f"{type(self).__name__}({self.in_full!r})"
 
 
 class ConfigurationError(ChatbotError):

@@ -22,6 +22,15 @@ _SCRIPT = re.compile(
     rf"|(?P<latin>(?:(?![{HAN}{UNSPACED}])[^\W_])+(?:[-'’.](?:(?![{HAN}{UNSPACED}])[^\W_])+)*)"
 )
 _HAN = re.compile(f"[{HAN}]")
+_ADDRESS = re.compile(
+    r"(?<![a-z0-9])(?:"
+    r"[a-z][a-z0-9+.-]*://[^\s\"'<>()（），。]+"  # with its protocol
+    r"|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*\](?::\d+)?"  # IP
+    r"|localhost(?::\d+)?\b|(?<=host=['\"])[^'\"]+"
+    r"|(?<![\w.-])(?:[a-z0-9-]+\.)+[a-z]{2,}:\d{2,5}\b|(?<![\w.-])[a-z][a-z0-9-]*:\d{4,5}\b"
+    r")",
+    re.IGNORECASE,
+)
 _LATIN_WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_END = re.compile(
     r"[。！？…]+[”’」』）)\]】》]*"  # Chinese: no white space follows
@@ -58,6 +67,11 @@ def language(text: str) -> Language:
     han = len(_HAN.findall(sample))
     latin = sum(1 for _ in _LATIN_WORD.finditer(_HAN.sub(" ", sample)))
     return "zh" if han > latin else "en"
+
+
+def without_addresses(text: str) -> str:
+    """Return the text with `[address]` where it tells where a service is."""
+    return _ADDRESS.sub("[address]", text)
 
 
 def sentences(text: str) -> list[str]:

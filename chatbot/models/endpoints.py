@@ -89,9 +89,15 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """What tells people which one it is: its name, its model and its host."""
-        name = self.name if self.model in self.name else f"{self.name}, {self.model}"
-        return name if self.base_url is None else f"{name} at {_host(self.base_url)}"
+        """What tells people which one it is: its name and its model."""
+        return self.name if self.model in self.name else f"{self.name}, {self.model}"
+
+    @property
+    def place(self) -> str:
+        """The same for those who run it: with its host."""
+        return (
+            self.label if self.base_url is None else f"{self.label} at {_host(self.base_url)}"
+        )
 
     @property
     def abilities(self) -> frozenset[Ability]:

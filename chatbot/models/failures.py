@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from chatbot.errors import ModelError, ModelFailure
+from chatbot.text import without_addresses
 
 LONGEST_RETRY_AFTER = 600.0
 DETAIL_LENGTH = 300
@@ -166,11 +167,11 @@ def seconds_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def cleaned(text: str, secret: str = "") -> str:
-    """Return `text` as one short line without anything that looks like a key."""
+    """Return foreign text as one short line, without what looks like a key or an address."""
     if secret:
         text = text.replace(secret, "[key]")
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    text = _KEY_LIKE.sub("[key]", text)
+    text = _KEY_LIKE.sub("[key]", without_addresses(text))
     return text if len(text) <= DETAIL_LENGTH else f"{text[:DETAIL_LENGTH]}…"
 
 

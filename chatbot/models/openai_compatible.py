@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -55,14 +54,13 @@ class OpenAICompatibleModel(StreamedModel, ChatOpenAI):
         base_url = self.openai_api_base or OPENAI_URL
         key = self.openai_api_key
         secret = key.get_secret_value() if isinstance(key, SecretStr) else ""
-        host = urlsplit(base_url).netloc.rpartition("@")[2]
-        name = self.label or f"{self.model_name} at {host}"
+        name = self.label or self.model_name
         self._client = EndpointClient(base_url, api_key=secret, name=name)
         return self
 
     @property
     def name_for_people(self) -> str:
-        """The model and the host that serves it."""
+        """The endpoint, as errors call it: by its name and its model."""
         return self._client.name
 
     async def aclose(self) -> None:

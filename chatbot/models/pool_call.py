@@ -100,6 +100,8 @@ class PoolCall:
 
     def failed(self, index: int, error: ModelError, *, wanted: bool) -> None:
         """Note that an endpoint failed, in a tentative call that was `wanted` or not."""
+        endpoint = self._endpoints[index]
+        error.in_full = error.message.replace(f"({endpoint.label})", f"({endpoint.place})")
         if self._hurried and self._is_spared(index, error.kind):
             self._spared[index] = error
         elif wanted or not self._tentative:
@@ -113,9 +115,9 @@ class PoolCall:
             self._passing.discard(index)
         if error.kind not in REASONS:
             self._refusal = error
-        self._attempts.append({"endpoint": self._endpoints[index].name, "kind": error.kind})
+        self._attempts.append({"endpoint": endpoint.name, "kind": error.kind})
         facts = {
-            "endpoint": self._endpoints[index].label,
+            "endpoint": endpoint.place,
             "kind": error.kind,
             "retry_after": error.retry_after,
             "cause": type(error.__cause__).__name__ if error.__cause__ else None,
@@ -137,16 +139,22 @@ class PoolCall:
         retry_after = round(seconds, 1)
         if len(self._able) == 1 and self._failures:
             [error] = self._failures.values()
-            return ModelError(error.kind, error.message, retry_after=retry_after)
+            error.retry_after = retry_after
+            return error
         reasons = {index: error.kind for index, error in self._failures.items()}
         reasons |= {index: kind for index, (_, kind) in waits.items()}
-        message = (
-            f"No language model can answer at the moment ({self._told(reasons)}). "
+        labels = [endpoint.label for endpoint in self._endpoints]
+        places = [endpoint.place for endpoint in self._endpoints]
+        message, in_full = (
+            f"No language model can answer at the moment ({_told(reasons, names)}). "
             f"Try again in {in_words(seconds)}."
+            for names in (labels, places)
         )
         # A refused key does not mend itself: where there is another reason, that one counts.
         kinds = sorted(reasons.values(), key=lambda kind: kind == "auth")
-        return ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
+        failed = ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
+        failed.in_full = in_full
+        return failed
 
     def _is_spared(self, index: int, kind: ModelFailure) -> bool:
         """Whether an endpoint is only at fault if another one does better.
@@ -157,14 +165,6 @@ class PoolCall:
         is_last = others <= self._rotation.waits(others).keys()
         return kind == "timeout" or (is_last and kind in _OF_THE_REQUEST)
 
-    def _told(self, reasons: Mapping[int, ModelFailure]) -> str:
-        told = [
-            f"{self._endpoints[index].label}: {REASONS[kind]}"
-            for index, kind in reasons.items()
-        ]
-        more = len(told) - MOST_NAMED
-        return "; ".join([*told[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
-
     def _untried_one(self) -> int | None:
         index = self._rotation.choose(self._untried)
         self._untried.discard(index)
@@ -173,3 +173,9 @@ class PoolCall:
     @property
     def _left(self) -> float:
         return self._deadline - self._clock()
+
+
+def _told(reasons: Mapping[int, ModelFailure], names: Sequence[str]) -> str:
+    told = [f"{names[index]}: {REASONS[kind]}" for index, kind in reasons.items()]
+    more = len(told) - MOST_NAMED
+    return "; ".join([*told[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

@@ -52,10 +52,10 @@ def run() -> NoReturn:
     try:
         app(prog_name="chatbot")
     except (ConfigurationError, InputError) as error:
-        complain(error.message)
+        complain(error.in_full)
         sys.exit(MISUSED)
     except ChatbotError as error:
-        complain(error.message)
+        complain(error.in_full)
         sys.exit(FAILED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

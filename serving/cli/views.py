@@ -12,6 +12,7 @@ from serving.cli.reply import Reply, source_line
 from serving.cli.words import complain, in_one_line, plain
 
 PIPE_WIDTH = 1000
+EXAMINED = ("model_auth", "model_connection", "model_protocol", "model_server", "model_timeout")
 _THEME = Theme({"markdown.code": "bold", "markdown.code_block": ""})
 
 
@@ -108,4 +109,5 @@ def _failure(reply: Reply) -> str:
     message, wait = in_one_line(str(error.get("message", ""))), error.get("retry_after")
     again = f" Try again in {wait:.0f} s." if wait and "again" not in message else ""
     kept = " What was said so far is kept." if error.get("partial_answer") else ""
-    return f"{message}{again}{kept}"
+    more = " `chatbot doctor` says more." if error.get("code") in EXAMINED else ""
+    return f"{message}{again}{kept}{more}"

@@ -34,7 +34,7 @@ class Endpoint(BaseModel):
     """An endpoint of the model: `cooling` rests for so many seconds, `probing` is tried.
 
     `error` is why. `address` has no login and no query; it is null where a provider's package
-    knows it.
+    knows it, and for those who do not run the chatbot.
     """
 
     name: str
@@ -92,13 +92,14 @@ async def health(request: Request, bot: Bot) -> Health | Life:
         degraded = {"service": f"A check did not end within {HEALTH_SECONDS:g} s."}
     status: Literal["ok", "degraded"] = "degraded" if degraded else "ok"
     try:
-        await caller_of(request)
+        caller = await caller_of(request)
     except SignInError:
         return Life(status=status)
+    hidden = {} if caller.operator else {"address": None}
     return Health(
         status=status,
         degraded=degraded,
         model=bot.model_name,
-        endpoints=[Endpoint(**state) for state in bot.endpoints()],
+        endpoints=[Endpoint(**{**state, **hidden}) for state in bot.endpoints()],
         version=request.app.state.version,
     )

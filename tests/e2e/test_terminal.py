@@ -137,6 +137,8 @@ def test_failed_turn(tmp_path: Path) -> None:
     assert json.loads(result.out)["error"]["code"] == "model_auth"
     assert len(result.err.splitlines()) == 1
     assert "key" in result.err
+    assert "127.0.0.1" not in result.out + result.err
+    assert "`chatbot doctor` says more." in result.err
 
 
 def test_interrupted_answer_is_kept(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from chatbot.stems import stem
 from chatbot.terms import MOST_TERMS, coverage, terms
-from chatbot.text import language, sentences, tokens, words
+from chatbot.text import language, sentences, tokens, without_addresses, words
 
 
 @pytest.mark.parametrize(
@@ -170,3 +170,41 @@ def test_a_text_covers_itself(text: str) -> None:
 
     if sum(term.weight for term in question) > 0:
         assert coverage(question, frozenset(tokens(text))) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param("ask http://gpu-1:8000/v1, please", "ask [address] please", id="URL"),
+        pytest.param(
+            "无法连接https://知识.example/路，请重试。",
+            "无法连接[address]，请重试。",
+            id="URL in Chinese",
+        ),
+        pytest.param(
+            "at 10.0.0.7:9200 or es01:9200.", "at [address] or [address].", id="ports"
+        ),
+        pytest.param("[::1]:80 and localhost", "[address] and [address]", id="IPv6"),
+        pytest.param("vllm.internal:80 broke", "[address] broke", id="host of a domain"),
+        pytest.param(
+            "HTTPConnectionPool(host='es01', port=9200)",
+            "HTTPConnectionPool(host='[address]', port=9200)",
+            id="urllib3",
+        ),
+        pytest.param("mongodb://ann:pw@a,b/db fails", "[address] fails", id="MongoDB"),
+    ],
+)
+def test_addresses_are_taken_out(text: str, left: str) -> None:
+    assert without_addresses(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gpt-4.1 and qwen2.5:32b and Qwen/Qwen3:8b are not found (404)",
+        "max_tokens:4096 is more than 2048; 16:9 at 12:30",
+        "leave.md, 见 请假.md：第 2 页 [ID:0] [a:b]",
+    ],
+)
+def test_what_is_no_address_stays(text: str) -> None:
+    assert without_addresses(text) == text

@@ -1,11 +1,14 @@
 """Keeps calls away from a service that is down, until a probe finds it back."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 
 from chatbot.knowledge.ragflow.errors import RagflowError, unreachable
 from chatbot.tasks import end
+
+_log = logging.getLogger(__name__)
 
 PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -64,6 +67,7 @@ class CircuitBreaker:
         """Take note that a call failed for good because the service did not answer."""
         if self._reason:  # of calls that ran at the same time only the first counts
             return
+        _log.warning("RAGFlow does not answer: %s", error.in_full)
         self._reason = error.detail or error.kind
         self._not_before = time.monotonic() + self._pause
         self._pause = min(self._pause * 2 or PAUSE, LONGEST_PAUSE)

@@ -74,8 +74,8 @@ class Connection:
             raise too_late(silence_seconds) from None
         except (aiohttp.ClientError, OSError) as error:
             # aiohttp's default for TLS says nothing, least of all of an address without any.
-            reason = self.safe(error).replace(" ssl:default", "")
-            raise unreachable(reason or type(error).__name__) from None
+            told = self._without_key(error).replace(" ssl:default", "")
+            raise unreachable(self._words(error), in_full=told) from None
 
     async def read(self, response: aiohttp.ClientResponse) -> bytes:
         """Return the whole body, unless it is larger than any sensible reply.
@@ -130,8 +130,22 @@ class Connection:
         return envelope
 
     def safe(self, text: object) -> str:
-        """Return foreign text on one line of bounded length, without the key."""
-        return one_line(str(text).replace(self._key, "***") if self._key else text)
+        """Return foreign text on one line of bounded length, without key and addresses."""
+        return one_line(self._without_key(text))
+
+    def _without_key(self, text: object) -> str:
+        return str(text).replace(self._key, "***") if self._key else str(text)
+
+    def _words(self, error: Exception) -> str:
+        """Return why there was no reply, without saying where."""
+        match error:
+            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
+                return "its TLS certificate is not trusted, or it does not speak TLS"
+            case aiohttp.ClientConnectorDNSError():
+                return "the name of its host is not known"
+            case aiohttp.ClientConnectorError():
+                return "no connection"
+        return self.safe(error) or type(error).__name__
 
     async def close(self) -> None:
         """Close all connections."""

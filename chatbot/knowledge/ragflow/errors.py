@@ -3,6 +3,7 @@
 import re
 
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
+from chatbot.text import without_addresses
 
 SUCCESS = 0
 UNAUTHORIZED = 401
@@ -76,16 +77,23 @@ def refused(code: int, detail: str) -> RagflowError:
     )
 
 
-def unreachable(reason: str, *, retry_after: float | None = None) -> RagflowError:
-    """Return the error for a RAGFlow that could not be talked to at all."""
-    return RagflowError(
-        "unavailable",
-        f"RAGFlow cannot be reached: {reason}. Check that it runs and that"
-        " RAGFLOW_BASE_URL is right.",
-        detail=reason,
-        transient=True,
-        retry_after=retry_after,
+def unreachable(
+    reason: str, *, in_full: str = "", retry_after: float | None = None
+) -> RagflowError:
+    """Return the error for a RAGFlow that could not be talked to at all.
+
+    `in_full` is the reason with the address.
+    """
+    message, full = (
+        f"RAGFlow cannot be reached: {why}. Check that it runs and that"
+        " RAGFLOW_BASE_URL is right."
+        for why in (reason, in_full or reason)
     )
+    error = RagflowError(
+        "unavailable", message, detail=reason, transient=True, retry_after=retry_after
+    )
+    error.in_full = full
+    return error
 
 
 def too_late(seconds: float) -> RagflowTimeoutError:
@@ -106,8 +114,8 @@ def unusable(reason: str, *, transient: bool = True) -> RagflowError:
 
 
 def one_line(text: object) -> str:
-    """Return foreign text as a single line of bounded length."""
-    line = " ".join(str(text).split())
+    """Return foreign text as a single line of bounded length, which tells no address."""
+    line = without_addresses(" ".join(str(text).split()))
     return line if len(line) <= MESSAGE_LENGTH else f"{line[:MESSAGE_LENGTH]}…"
 
 

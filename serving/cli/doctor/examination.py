@@ -86,7 +86,7 @@ async def _examine(
         try:
             await run(settings, note)
         except ChatbotError as error:
-            fail(error.message)
+            fail(error.in_full)
         except Exception as error:  # one part must not hide the others
             logger.exception("the examination of %s failed", part)
             fail(f"The examination itself failed ({type(error).__name__}); see the log.")

@@ -20,11 +20,12 @@ async def examine_knowledge(settings: Settings, note: Note) -> None:
     remote = settings.ragflow_base_url is not None
     async with open_ports(only(settings, *KNOWLEDGE)) as ports:
         knowledge = ports.knowledge
+        address = without_password(str(settings.ragflow_base_url))
         if reason := await knowledge.check():
-            note(Finding(PART, "fail", reason, _advice(remote=remote)))
+            detail = f"{reason} It is {address}." if remote else reason
+            note(Finding(PART, "fail", detail, _advice(remote=remote)))
             return
         if remote:
-            address = without_password(str(settings.ragflow_base_url))
             note(Finding(PART, "ok", f"RAGFlow answers at {address} and takes the key."))
         else:
             folder = settings.path(settings.knowledge_dir)

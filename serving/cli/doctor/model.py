@@ -151,4 +151,4 @@ def _window(endpoint: Endpoint) -> Finding:
 
 def _failure(name: str, error: ChatbotError) -> Finding:
     advice = "Check LLM_MODEL, and the address and key of the endpoint (or MODELS_FILE)."
-    return Finding(PART, "fail", f"{name}: {error.message}", advice)
+    return Finding(PART, "fail", f"{name}: {error.in_full}", advice)

@@ -123,6 +123,7 @@ async def test_refused_key_is_told_however_little_time_there_is(
         findings = await examine_services(settings, seconds=3)
     assert states(findings, "knowledge") == {"fail"}
     assert "RAGFLOW_API_KEY" in words(findings, "knowledge")
+    assert ragflow.url in words(findings, "knowledge")
     assert f"code {fault[:3]}" in words(findings, "knowledge")
 
 

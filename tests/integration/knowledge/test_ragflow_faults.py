@@ -169,13 +169,20 @@ async def test_one_assistant_that_fails_is_named_and_the_others_answer() -> None
     assert "should be a list" in findings.failures["瓦尔登湖"]
 
 
-async def test_a_ragflow_that_is_not_there_is_told_in_words_of_its_address() -> None:
+async def test_where_a_ragflow_is_not_is_told_in_the_log_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with RagflowServer() as server:
         pass
     async with opened(server) as knowledge_base:
+        with pytest.raises(KnowledgeBaseError) as caught:
+            await knowledge_base.assistants()
         reason = await knowledge_base.check()
-    assert "Cannot connect to host 127.0.0.1" in reason
-    assert "ssl" not in reason
+    assert "RAGFlow cannot be reached: no connection." in reason
+    assert "127" not in reason + str(caught.value)
+    for told in (repr(caught.value), caplog.text):
+        assert "Cannot connect to host 127.0.0.1" in told
+        assert "ssl" not in told
 
 
 async def test_a_dead_ragflow_costs_later_turns_nothing() -> None:

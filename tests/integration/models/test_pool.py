@@ -361,9 +361,12 @@ async def test_where_nothing_answers_the_error_names_each_endpoint_and_why(
     assert server.requests[0].query == {"key": ["hidden-3"]}
     for error in errors:
         assert error is not None
-        assert f"one at 127.0.0.1:{server.port}: the API key was refused" in error.message
-        assert "spare, two at 127.0.0.1:9: no connection" in error.message
-        assert "hidden" not in error.message
+        assert "(one: the API key was refused; spare, two: no connection)" in error.message
+        assert f"one at 127.0.0.1:{server.port}: the API key was refused" in error.in_full
+        assert "spare, two at 127.0.0.1:9: no connection" in error.in_full
+        assert error.in_full in repr(error)
+        assert "127" not in str(error)
+        assert "hidden" not in error.in_full
         assert (error.kind, error.retryable) == ("connection", True)
     assert [(state.model, state.address) for state in states] == [
         ("one", server.base_url),
