@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
@@ -17,7 +18,7 @@ class How(TypedDict, total=False):
 
     finish: str | None  # "stop", "tool_calls"; None leaves it out
     usage: Usage  # tokens read and written
-    wait: float  # seconds before the first frame
+    wait: float | threading.Event  # seconds before the first frame, or for what it comes
     delay: float  # seconds between two frames
     together: bool  # every frame in one write
     ending: Ending
@@ -191,7 +192,9 @@ def _completion(
         sent.append(event(delta(model=model, finish=finish)))
 
     async def script(request: ChatRequest, reply: Reply) -> None:
-        if wait:
+        if isinstance(wait, threading.Event):
+            await _set(wait)
+        elif wait:
             await asyncio.sleep(wait)
         if not request.body.get("stream"):
             choice = {
@@ -211,6 +214,11 @@ def _completion(
         await _end(reply, ending)
 
     return script
+
+
+async def _set(event: threading.Event) -> None:
+    while not event.is_set():  # noqa: ASYNC110 - it is set in another thread
+        await asyncio.sleep(0.005)
 
 
 async def _send(reply: Reply, data: Sequence[bytes], delay: float) -> None:

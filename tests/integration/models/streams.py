@@ -15,7 +15,8 @@ from chatbot.models.time_limits import TimeLimits
 from chatbot.models.tool_calls import ToolCallReader
 from tests.servers.model import ModelServer, Script
 
-QUICK = TimeLimits(first_token=0.3, between_tokens=0.3, total=2)
+PATIENT = TimeLimits(first_token=30, between_tokens=30, total=60)
+STALLING = TimeLimits(first_token=30, between_tokens=0.3, total=60)  # for what stands still
 NAMES = {"knowledge_base", "general_chat"}
 
 
@@ -39,7 +40,7 @@ class Seen:
 
 @asynccontextmanager
 async def opened(base_url: str, **options: Any) -> AsyncIterator[OpenAICompatibleModel]:
-    choices = {"model": "scripted", "api_key": "sk-secret-of-the-test", "limits": QUICK}
+    choices = {"model": "scripted", "api_key": "sk-secret-of-the-test", "limits": PATIENT}
     model = OpenAICompatibleModel(base_url=base_url, **{**choices, **options})
     try:
         yield model
@@ -67,7 +68,7 @@ async def watch(stream: AsyncIterator[AIMessage]) -> Seen:
     return seen
 
 
-async def until(condition: Callable[[], bool], seconds: float = 1) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 20) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - it changes in another thread
             await asyncio.sleep(0.01)

@@ -3,7 +3,7 @@
 import pytest
 
 from chatbot.errors import ModelError
-from tests.integration.models.streams import ask, opened, watch
+from tests.integration.models.streams import PATIENT, STALLING, ask, opened, watch
 from tests.servers.model import (
     ModelServer,
     Script,
@@ -193,7 +193,7 @@ async def test_a_failure_before_the_first_token(
 async def test_a_failure_in_the_middle_of_an_answer(
     script: Script, kind: str, begun: str
 ) -> None:
-    seen = await ask(script)
+    seen = await ask(script, limits=STALLING if kind == "timeout" else PATIENT)
     assert (seen.kind, seen.answer, seen.finish) == (kind, begun, None)
 
 

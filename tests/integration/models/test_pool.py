@@ -1,7 +1,7 @@
 """Several endpoints behind one model: turns, failures, rests."""
 
 import asyncio
-import time
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,15 +34,16 @@ from tests.servers.model import (
     refuse,
     reset,
 )
+from tests.stopwatch import Stopwatch
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {}}}
-QUICK: Mapping[str, Any] = {"first_token_timeout_seconds": 1, "token_timeout_seconds": 1}
+SHORT: Mapping[str, Any] = {"first_token_timeout_seconds": 1}  # for what says nothing
 
 
 @asynccontextmanager
 async def pool_of(server: ModelServer, keys: str, **options: Any) -> AsyncIterator[ModelPool]:
-    values = {"llm_model": "m", **QUICK, **options}
+    values = {"llm_model": "m", **options}
     settings = Settings(openai_base_url=server.base_url, openai_api_key=keys, **values)
     choice = select_model(settings)
     assert choice is not None
@@ -81,7 +82,8 @@ async def test_a_failing_endpoint_rests_and_the_next_one_answers(
     script: Script, kind: str, seconds: float
 ) -> None:
     with ModelServer(by_key({"bad": script, "good": answer("Paris.")})) as server:
-        async with pool_of(server, "bad,good") as pool:
+        options = SHORT if kind == "timeout" else {}
+        async with pool_of(server, "bad,good", **options) as pool:
             seen = [await ask(pool) for _ in range(3)]
             state, other = pool.states()
     assert [one.answer for one in seen] == ["Paris."] * 3
@@ -145,9 +147,9 @@ async def test_where_all_rest_the_call_fails_at_once(
     with ModelServer([script]) as server:
         async with pool_of(server, "one,two") as pool:
             first = await ask(pool)
-            started = time.monotonic()
+            stopwatch = Stopwatch()
             second = await ask(pool)
-    assert time.monotonic() - started < 0.1
+            assert stopwatch.seconds() < 0.1
     assert (first.kind, second.kind, len(server.seen)) == (kind, kind, requests)
     assert second.error is not None
     assert second.error.retry_after is not None
@@ -169,7 +171,7 @@ async def test_the_soonest_endpoint_tells_when_to_try_again() -> None:
 
 async def test_a_failure_that_passes_is_tried_again() -> None:
     with ModelServer([reset(), refuse(503), answer("Paris.")]) as server:
-        async with pool_of(server, "one", first_token_timeout_seconds=20) as pool:
+        async with pool_of(server, "one") as pool:
             seen = await ask(pool)
             state = pool.states()[0]
     assert (seen.answer, len(server.seen)) == ("Paris.", 3)
@@ -178,25 +180,26 @@ async def test_a_failure_that_passes_is_tried_again() -> None:
 
 async def test_a_failure_that_took_long_is_not_tried_again() -> None:
     async def give_up(request: ChatRequest, reply: Reply) -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.6)
         await refuse(504)(request, reply)
 
     with ModelServer([give_up]) as server:
-        async with pool_of(server, "one") as pool:
+        async with pool_of(server, "one", first_token_timeout_seconds=2) as pool:
             seen = await ask(pool)
     assert (seen.kind, len(server.seen)) == ("server", 1)
 
 
 async def test_retries_end_with_the_time_of_the_call() -> None:
     with ModelServer([refuse(503)]) as server:
-        async with pool_of(server, "one", turn_timeout_seconds=0.1) as pool:
+        async with pool_of(server, "one", turn_timeout_seconds=0.19) as pool:
             seen = await ask(pool)
-    assert (seen.kind, len(server.seen)) == ("server", 1)
+    assert seen.kind in {"server", "timeout"}  # the latter on a machine that is slow
+    assert len(server.seen) == 1
 
 
 async def test_many_calls_are_spread_evenly() -> None:
     with ModelServer([answer("Paris.")]) as server:
-        async with pool_of(server, "one,two,three", first_token_timeout_seconds=20) as pool:
+        async with pool_of(server, "one,two,three") as pool:
             await asyncio.gather(*(ask(pool) for _ in range(30)))
     counted = Counter(request.key for request in server.seen)
     assert counted == {"one": 10, "two": 10, "three": 10}
@@ -305,15 +308,17 @@ async def test_the_window_is_that_of_the_settings() -> None:
 
 async def test_after_a_rest_one_call_tries_and_the_others_fail_at_once() -> None:
     limited = refuse(429, headers={"Retry-After": "1"})
-    with ModelServer([limited, answer("Paris.", wait=0.3)]) as server:
-        async with pool_of(server, "one", first_token_timeout_seconds=2) as pool:
+    go_on = threading.Event()
+    with ModelServer([limited, answer("Paris.", wait=go_on)]) as server:
+        async with pool_of(server, "one") as pool:
             assert (await ask(pool)).kind == "rate_limit"
             await asyncio.sleep(1)
             trying = asyncio.create_task(ask(pool))
             await until(lambda: len(server.seen) == 2)
-            started = time.monotonic()
+            stopwatch = Stopwatch()
             error = (await ask(pool)).error
-            assert time.monotonic() - started < 0.1
+            assert stopwatch.seconds() < 0.1
+            go_on.set()
             assert (await trying).answer == "Paris."
             assert (await ask(pool)).answer == "Paris."
     assert error is not None
@@ -330,7 +335,7 @@ async def test_while_one_endpoint_is_tried_the_calls_go_to_another() -> None:
         return scripts.pop(0) if len(scripts) > 1 else scripts[0]
 
     with ModelServer(reply) as server:
-        async with pool_of(server, "bad,good", first_token_timeout_seconds=2) as pool:
+        async with pool_of(server, "bad,good") as pool:
             await ask(pool)
             await asyncio.sleep(1)
             trying = [asyncio.create_task(ask(pool)) for _ in range(2)]
@@ -376,15 +381,15 @@ async def test_where_nothing_answers_the_error_names_each_endpoint_and_why(
 
 async def test_a_call_in_a_hurry_leaves_a_slow_endpoint_for_another() -> None:
     with ModelServer(by_key({"slow": hang(), "quick": answer("Paris.")})) as server:
-        async with pool_of(server, "slow,quick", first_token_timeout_seconds=30) as pool:
-            seen = await ask(pool.within(0.4))
+        async with pool_of(server, "slow,quick") as pool:
+            seen = await ask(pool.within(1.5))
             states = pool.states()
     assert (seen.answer, [state.state for state in states]) == ("Paris.", ["cooling", "ready"])
 
 
 async def test_endpoints_that_are_too_slow_for_a_hurry_can_still_be_asked() -> None:
     with ModelServer([answer("Paris.", wait=0.3)]) as server:
-        async with pool_of(server, "one,two", first_token_timeout_seconds=30) as pool:
+        async with pool_of(server, "one,two") as pool:
             assert (await ask(pool.within(0.1))).kind == "timeout"
             assert (await ask(pool)).answer == "Paris."
 
@@ -464,7 +469,8 @@ async def test_a_call_on_a_guess_is_not_held_against_an_endpoint(
     script: Script, kind: str
 ) -> None:
     with ModelServer([script, answer("Paris.")]) as server:
-        async with pool_of(server, "key") as pool:
+        options = SHORT if kind == "timeout" else {}
+        async with pool_of(server, "key", **options) as pool:
             assert (await ask(pool.guessing())).kind == kind
             assert len(server.seen) == 1
             [state] = pool.states()
