@@ -61,14 +61,12 @@ async def open_ports(
         model = await _model(settings, stack, knowledge.passages, choice)
         history, leases = await _history(settings, stack)
         await stack.enter_async_context(Sweeper(history, leases))
-        secrets = [] if choice is None else list(choice.secrets)
         toolbox, servers = Toolbox(), None
         if choice is not None and any(endpoint.tools for endpoint in choice.endpoints):
             toolbox = Toolbox(tools=tools).adding(*_tools(settings))
             servers = await _tool_servers(settings, stack, toolbox)
-            secrets += () if servers is None else servers.secrets
         background = Background()
-        traces = await stack.enter_async_context(open_traces(settings, secrets, background))
+        traces = await stack.enter_async_context(open_traces(settings, background))
         stack.push_async_callback(background.close)
         stack.push_async_callback(end, asyncio.create_task(_load_segmenter()))
         yield Ports(

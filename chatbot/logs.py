@@ -1,35 +1,24 @@
 """Log lines: one for each record, as text or JSON, without the values of secrets."""
 
-import base64
 import json
 import logging
 import logging.handlers
-import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import unquote, urlsplit
 
 import structlog
-from pydantic import SecretStr
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from chatbot.redaction import redaction
 from chatbot.settings import Settings
 
 OURS = ("chatbot", "graphs", "serving")
 QUESTIONS = "chatbot.questions"
-REMOVED = "[secret]"
-SHORTEST_SECRET = 8  # shorter values stand in ordinary words too
 FILE_BYTES = 4 * 2**20
 
-SECRET_NAME = re.compile(r"(?:_KEY|_TOKEN|_SECRET|_PASSWORD)$", re.IGNORECASE)
-_BEARER = re.compile(r"(?P<before>\bBearer\s+)[^\s\"',;]{8,}", re.IGNORECASE)
-_OPTION = re.compile(
-    r"(?:key|token|secret|password|signature|\bsig)[=:](?P<value>[^&,#]+)", re.IGNORECASE
-)
-_USER_INFO = re.compile(r"(?P<before>://[^\s/:@\"']*:)[^\s/@\"']+(?=@)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BARE = re.compile(r"[^\s\"'=\[\]{}]+")
 
@@ -93,52 +82,6 @@ def render_json(_: WrappedLogger, __: str, record: EventDict) -> str:
 RENDERERS: Mapping[str, Processor] = {"text": render_text, "json": render_json}
 
 
-class Redaction:
-    """Removes secrets from a line: the known ones, and what stands where one is expected."""
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1])}
-        known = sorted((form for form in forms if len(form) >= SHORTEST_SECRET), key=len)
-        self._known = re.compile("|".join(map(re.escape, reversed(known))) or r"(?!)")
-
-    def __call__(self, line: str) -> str:
-        """Return the line without secrets."""
-        line = self._known.sub(REMOVED, line)
-        for pattern in (_BEARER, _USER_INFO):
-            line = pattern.sub(rf"\g<before>{REMOVED}", line)
-        return line
-
-
-def redaction(settings: Settings, others: Iterable[str] = ()) -> Redaction:
-    """Return what removes the secrets of the settings, of the environment, and the others."""
-    secrets = {
-        value for name, value in os.environ.items() if value and SECRET_NAME.search(name)
-    }
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if isinstance(value, SecretStr):
-            secrets |= _parts(value.get_secret_value())
-        elif isinstance(value, str):
-            secrets |= secrets_in(value)
-    return Redaction(secrets.union(others))
-
-
-def secrets_in(address: str) -> set[str]:
-    """Return what signs in within an address, as it stands there and as it is sent."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return set()
-    if not parts.netloc:
-        return set()
-    found = {match["value"] for match in _OPTION.finditer(parts.query)}
-    user, password = parts.username or "", parts.password or ""
-    if secret := password or user:  # a token may stand in the user's place
-        login = f"{unquote(user)}:{unquote(password)}".encode()
-        found |= {secret, base64.b64encode(login).decode()}
-    return found | {unquote(each) for each in found}
-
-
 def one_line(text: str) -> str:
     """Return the text with its line breaks and control characters written out."""
     text = text.encode("utf-8", "replace").decode()
@@ -184,11 +127,6 @@ def _write_to(handler: logging.Handler, settings: Settings) -> None:
     for old in list(root.handlers):
         root.removeHandler(old)
     root.addHandler(handler)
-
-
-def _parts(secret: str) -> set[str]:
-    """Return the secret, each key of a list of keys, and what signs in within an address."""
-    return {secret, *(key.strip() for key in secret.split(",")), *secrets_in(secret)}
 
 
 def _shown(value: object) -> str:

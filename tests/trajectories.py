@@ -20,7 +20,7 @@ from agentevals.graph_trajectory.strict import graph_trajectory_strict_match
 from agentevals.types import GraphTrajectory
 from langsmith.utils import get_env_var
 
-from chatbot.logs import Redaction
+from chatbot.redaction import Redaction
 from chatbot.traces.client import TraceClient
 from graphs import Answer
 from tests.servers.traces import Run, TraceSink, trace_sink

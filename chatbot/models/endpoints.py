@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from chatbot.errors import ConfigurationError
-from chatbot.logs import secrets_in
 
 PACKAGES = {  # what to install for each provider of `init_chat_model`
     "anthropic": "'ragflow-chatbot[anthropic]'",
@@ -125,16 +124,6 @@ class ModelChoice:
     def name(self) -> str:
         """What people call the model."""
         return ", ".join(dict.fromkeys(endpoint.model for endpoint in self.endpoints))
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """The keys of all endpoints, and what signs in within their addresses."""
-        keys = (endpoint.api_key for endpoint in self.endpoints)
-        addresses = (endpoint.base_url or "" for endpoint in self.endpoints)
-        return [
-            *(key.get_secret_value() for key in keys if key is not None),
-            *(secret for address in addresses for secret in secrets_in(address)),
-        ]
 
 
 def _host(address: str) -> str:

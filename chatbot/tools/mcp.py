@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from chatbot.errors import ConfigurationError
 from chatbot.settings import Url
 
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class McpServer(BaseModel):
@@ -90,4 +90,4 @@ def _filled(text: str) -> str:
             raise ConfigurationError(message)
         return found
 
-    return _VARIABLE.sub(value, text)
+    return VARIABLE.sub(value, text)

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from langchain_core.tools import BaseTool
 
-from chatbot.logs import secrets_in
 from chatbot.tasks import end
 from chatbot.tools.mcp import McpServer
 from chatbot.tools.toolbox import Toolbox, first_of
@@ -95,22 +94,6 @@ class ToolServers:
     def missing(self) -> Mapping[str, str]:
         """Why the tools of a server cannot be offered, by the name of the server."""
         return {each.name: each.problem for each in self._servers if each.tools is None}
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """What the headers, variables and addresses of the servers hold, which may sign in."""
-        values = [
-            value
-            for each in self._servers
-            for name in ("headers", "env")
-            for value in each.connection.get(name, {}).values()
-        ]
-        addresses = [each.connection.get("url", "") for each in self._servers]
-        return [
-            *values,
-            *(value.split()[-1] for value in values if value.strip()),
-            *(secret for address in addresses for secret in secrets_in(address)),
-        ]
 
     def wake(self) -> None:
         """Begin to ask the servers that are away and have rested."""

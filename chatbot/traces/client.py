@@ -11,7 +11,7 @@ from langsmith import Client
 from langsmith.utils import LangSmithConnectionError
 from urllib3.util import Retry
 
-from chatbot.logs import REMOVED, SECRET_NAME, SHORTEST_SECRET, Redaction
+from chatbot.redaction import REMOVED, SECRET_NAME, SHORTEST_SECRET, Redaction
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
 CLOSE_SECONDS = 3.0

@@ -11,7 +11,7 @@ from langsmith.utils import LangSmithError, LangSmithNotFoundError, get_tracer_p
 from requests import RequestException
 
 from chatbot.domain import Turn
-from chatbot.logs import Redaction
+from chatbot.redaction import Redaction
 from chatbot.tasks import Background
 from chatbot.traces.client import TraceClient
 

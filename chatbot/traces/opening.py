@@ -2,7 +2,7 @@
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from langsmith import configure
@@ -13,19 +13,17 @@ from langsmith.utils import (
 )
 
 from chatbot.errors import ConfigurationError
-from chatbot.logs import redaction
 from chatbot.ports import Traces
+from chatbot.redaction import redaction
 from chatbot.settings import Settings
 from chatbot.tasks import Background
 
 
 @asynccontextmanager
 async def open_traces(
-    settings: Settings, secrets: Iterable[str], background: Background
+    settings: Settings, background: Background
 ) -> AsyncIterator[Traces | None]:
     """Have the turns of this process traced, where LANGSMITH_TRACING says so.
-
-    `secrets` are those that stand in no setting.
 
     Raises:
         ConfigurationError: LangSmith's own variables hold something that cannot be used.
@@ -37,7 +35,7 @@ async def open_traces(
     from chatbot.traces.client import TraceClient  # noqa: PLC0415 - as above
     from chatbot.traces.langsmith import LangSmithTraces  # noqa: PLC0415 - as above
 
-    redacted = redaction(settings, secrets)
+    redacted = await asyncio.to_thread(redaction, settings)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", LangSmithMissingAPIKeyWarning)

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from chatbot.logs import OURS, RENDERERS, one_line, open_log_file, redaction
+from chatbot.logs import OURS, RENDERERS, one_line, open_log_file
+from chatbot.redaction import redaction
 from chatbot.settings import Settings
 
 KEPT_FOR_FAILURE = 200  # lines

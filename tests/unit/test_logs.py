@@ -15,13 +15,11 @@ from pydantic import SecretStr
 from chatbot.logs import (
     OURS,
     QUESTIONS,
-    REMOVED,
-    Redaction,
     configure_logging,
     log_to_file,
     one_line,
-    secrets_in,
 )
+from chatbot.redaction import REMOVED, Redaction, secrets_in
 from chatbot.settings import Settings
 
 KEY = "sk-0123456789abcdef"
