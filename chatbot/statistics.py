@@ -168,7 +168,7 @@ def summarised(turns: Sequence[Turn]) -> Mapping[str, Any]:
 
 
 def _guesses(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what was begun early, each with `used` or `unused`."""
+    """Return what was begun early, each with `used`, `unused` or `failed`: asked for again."""
     return [(kind, record[kind]) for kind in GUESSES if kind in record]
 
 

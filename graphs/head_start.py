@@ -1,7 +1,7 @@
 """Begins the answer on a guess, while the router still says whom to ask."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -32,16 +32,18 @@ class HeadStart:
         """Tell whether this is the reply to that prompt."""
         return self._prompt == prompt
 
-    async def stream(self) -> AsyncIterator[AIMessageChunk]:
+    async def stream(self, asks_again: Callable[[], None]) -> AsyncIterator[AIMessageChunk]:
         """Yield the reply: what has come, then the rest as it comes. Raises what it raised.
 
-        One that failed before its first word is asked for again: it may have failed because it
-        was early, as where an endpoint takes one request at a time.
+        One that failed before its first word is asked for again, which is told: it may have
+        failed because it was early, as where an endpoint takes one request at a time.
         """
         if self._early is not self._model:
             cast("Any", self._early).wanted()
         try:
             chunk = await self._chunks.get()
+            if chunk is None:
+                asks_again()
             reply = self._again() if chunk is None else self._rest(chunk)
             async with aclosing(reply) as chunks:
                 async for chunk in chunks:

@@ -79,7 +79,7 @@ class Speaker:
             return prompt.stream(self._ports.model)
         self._turn.head_start = None
         self._turn.note(head_start="used")
-        return early.stream()
+        return early.stream(lambda: self._turn.note(head_start="failed"))
 
     def say(self, text: str) -> None:
         """Emit a piece of the answer."""

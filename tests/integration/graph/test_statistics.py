@@ -7,10 +7,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from chatbot.errors import ChatbotError, KnowledgeBaseError
+from chatbot.errors import ChatbotError, KnowledgeBaseError, ModelError
 from graphs import Chatbot, Context
 from tests.integration.graph.conftest import Bench
+from tests.integration.graph.test_head_start import HANDBOOK, WALDEN, early
 from tests.ports import Call, Said
+from tests.trajectories import Traces
 
 LOOK_UP = Said(call=Call("knowledge_base", '{"assistants": ["handbook"]}'))
 CHAT = Said(call=Call("general_chat"))
@@ -79,3 +81,17 @@ async def test_a_run_that_is_executed_again_is_counted_once(bench: Bench) -> Non
         assert result["messages"][-1].content == "once"
     assert (await bot.statistics())["turns"] == 1
     assert (await bot.statistics("t"))["turns"] == 1
+
+
+@pytest.mark.parametrize(("arguments", "use"), [(HANDBOOK, "failed"), (WALDEN, "unused")])
+async def test_an_answer_that_was_begun_early_and_failed_was_of_no_use(
+    bench: Bench, traces: Traces, arguments: str, use: str
+) -> None:
+    broken = Said(error=ModelError("rate_limit", "One request at a time, please."))
+    await early(bench, arguments, broken, Said(["15 days [1]."]))
+    [session] = await bench.bot.sessions()
+    [turn] = await bench.bot.turns(session.session_id)
+    assert turn.record["head_start"] == use
+    traces.of(turn.id).has(head_start=use)
+    statistics = await bench.bot.statistics(session.session_id)
+    assert statistics["guesses"] == {"prefetch used": 1, f"head_start {use}": 1}
