@@ -48,7 +48,9 @@ class Bench:
             passages={"handbook": [BENEFITS], "瓦尔登湖": [POND]}
         )
         self.background = Background()
-        self.limits = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1, prefetch=0)
+        self.limits = Limits(
+            turn_seconds=60, router_seconds=30, knowledge_seconds=30, prefetch=0
+        )
 
     def script(self, *said: Said) -> None:
         self.model.script.extend(said)

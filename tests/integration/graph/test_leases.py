@@ -10,6 +10,7 @@ from chatbot.domain import Session, Turn
 from chatbot.errors import BusyError, HistoryError
 from chatbot.leases.local import LocalLeases
 from chatbot.leases.queues import SessionQueues
+from chatbot.leases.records import LEASE_SECONDS
 from chatbot.limits import Limits
 from chatbot.ports import Ports
 from chatbot.statistics import Statistics
@@ -30,13 +31,18 @@ async def leases() -> AsyncIterator[LocalLeases]:
     await opened.close()
 
 
-def bot_with(bench: Bench, leases: LocalLeases, *, wait_seconds: float = 5) -> Chatbot:
-    limits = Limits(turn_seconds=10, wait_seconds=wait_seconds)
+# How long a question may wait for its session where nobody has it: a lease that nobody gives
+# back is there for longer.
+FREE_AT_ONCE = LEASE_SECONDS / 2
+
+
+def bot_with(bench: Bench, leases: LocalLeases, *, wait_seconds: float = 30) -> Chatbot:
+    limits = Limits(turn_seconds=60, wait_seconds=wait_seconds)
     return bench.bot_with(leases=leases, limits=limits)
 
 
 async def answering(bench: Bench, prompts: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(bench.model.prompts) < prompts:  # noqa: ASYNC110 - the model tells nobody
             await asyncio.sleep(0.01)
 
@@ -61,10 +67,10 @@ async def test_two_questions_at_once_are_answered_in_order(
 async def test_the_second_is_told_that_the_session_is_busy(
     bench: Bench, leases: LocalLeases
 ) -> None:
-    bot = bot_with(bench, leases, wait_seconds=0.2)
+    bot, patient = bot_with(bench, leases, wait_seconds=0.2), bot_with(bench, leases)
     go_on = asyncio.Event()
     bench.script(CHAT, Said(["first"], pause=go_on))
-    first = asyncio.create_task(bot.ask("one", session_id="s"))
+    first = asyncio.create_task(patient.ask("one", session_id="s"))
     await answering(bench, 2)
     events = [event async for event in bot.stream("two", session_id="s")]
     assert [event["type"] for event in events] == ["stage", "metadata", "error"]
@@ -73,7 +79,7 @@ async def test_the_second_is_told_that_the_session_is_busy(
     with pytest.raises(BusyError):
         await bot.ask("two", session_id="s")
     bench.script(CHAT, Said(["elsewhere"]))
-    assert (await bot.ask("three", session_id="other")).text == "elsewhere"
+    assert (await patient.ask("three", session_id="other")).text == "elsewhere"
     go_on.set()
     await first
     assert [t.question for t in await bot.turns("s")] == ["one"]
@@ -129,7 +135,7 @@ async def test_of_one_that_is_stopped_while_it_waits_nothing_is_kept(
 async def test_however_a_turn_ends_the_session_is_free_at_once(
     bench: Bench, leases: LocalLeases, said: list[Said], status: str
 ) -> None:
-    bot = bot_with(bench, leases, wait_seconds=0.1)
+    bot = bot_with(bench, leases, wait_seconds=FREE_AT_ONCE)
     bench.script(*said)
     asked = asyncio.create_task(bot.ask("one", session_id="s"))
     await answering(bench, len(said))
@@ -152,7 +158,7 @@ async def test_however_a_turn_ends_the_session_is_free_at_once(
 async def test_an_error_frees_the_session_at_once(
     bench: Bench, leases: LocalLeases, choices: dict[str, Any], code: str
 ) -> None:
-    limits = Limits(turn_seconds=0.3, wait_seconds=0.1)
+    limits = Limits(turn_seconds=0.3 if code == "deadline" else 60, wait_seconds=30)
     bot = bench.bot_with(leases=leases, limits=limits)
     bench.script(CHAT, Said(["a"], pause=asyncio.Event()))
     events = [event async for event in bot.stream("one", session_id="s", **choices)]
@@ -163,7 +169,7 @@ async def test_an_error_frees_the_session_at_once(
 async def test_a_stream_that_is_left_frees_the_session_at_once(
     bench: Bench, leases: LocalLeases
 ) -> None:
-    bot = bot_with(bench, leases, wait_seconds=0.1)
+    bot = bot_with(bench, leases, wait_seconds=FREE_AT_ONCE)
     bench.script(CHAT, Said(["a", "b"], pause=asyncio.Event()))
     async with aclosing(bot.stream("one", session_id="s")) as events:
         async for event in events:
@@ -188,7 +194,7 @@ async def test_the_running_answer_can_be_seen_from_elsewhere(
         events.extend([event async for event in bot.stream("benefits ?", session_id="s")])
 
     asked = asyncio.create_task(ask())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         shown = None
         while not (shown and shown.answer):
             await asyncio.sleep(0.05)
@@ -260,7 +266,7 @@ async def test_a_session_is_held_as_soon_as_the_store_of_leases_is_back(bench: B
     first = asyncio.create_task(bot.ask("one", session_id="s"))
     await answering(bench, 2)
     leases.away = False
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while await bot.running("s") is None:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.05)
     go_on.set()
@@ -282,7 +288,7 @@ async def test_a_turn_whose_run_is_gone_is_kept_and_counted_once(
     turn.let_go = lease.end
     turn.begun = True
     await lease.take(SessionQueues(), 5)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not turn.settled:  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(0.01)
     ports = Ports(

@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -14,8 +14,8 @@ from tests.ports import Call, InMemoryKnowledgeBase, Said
 HANDBOOK_CALL = Said(call=Call("knowledge_base", '{"assistants": ["handbook"]}'))
 EVERYWHERE = Said(call=Call("knowledge_base", '{"assistants": []}'))
 CHAT = Said(call=Call("general_chat"))
-PREFETCHING = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1, prefetch=3)
-PLAIN = Limits(turn_seconds=10, router_seconds=1, knowledge_seconds=1, prefetch=0)
+PREFETCHING = Limits(turn_seconds=60, router_seconds=30, knowledge_seconds=30, prefetch=3)
+PLAIN = replace(PREFETCHING, prefetch=0)
 
 
 @dataclass

@@ -27,7 +27,7 @@ class WaitingHistory(LocalChatHistory):
     asked: asyncio.Event
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await self.asked.wait()
         return await super().load(session, limit=limit)
 

@@ -41,7 +41,7 @@ async def test_the_answer_fails(traces: Traces, bench: Bench) -> None:
 
 
 async def test_a_turn_takes_too_long(traces: Traces, bench: Bench) -> None:
-    limits = replace(bench.limits, turn_seconds=0.3)
+    limits = replace(bench.limits, turn_seconds=1)
     bench.script(CHAT, Said(["Half a"], pause=asyncio.Event()))
     events = await events_of(bench.bot_with(limits=limits).stream("Hello"))
     trace = traces.of(events)

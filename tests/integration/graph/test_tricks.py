@@ -106,6 +106,6 @@ async def test_each_can_be_switched_off_by_a_setting(tmp_path: Path, name: str) 
 async def test_a_call_is_read_to_its_end_where_it_is_wished(bench: Bench, early: bool) -> None:
     go_on = asyncio.Event()
     bench.script(Said(call=Call("general_chat", pause=go_on)), Said(["Hello."]))
-    limits = replace(bench.limits, route_early=early, router_seconds=0.2)
+    limits = replace(bench.limits, route_early=early, router_seconds=30 if early else 0.2)
     answer = await bench.bot_with(limits=limits).ask("Hello")
     assert bool(answer.metadata["degraded"]) != early

@@ -1,6 +1,7 @@
 import asyncio
 import uuid
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 from chatbot.domain import Session
 from chatbot.errors import InputError, KnowledgeBaseError, ModelError
 from chatbot.events import Event
-from chatbot.limits import Limits
 from graphs import Chatbot, Context
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said
@@ -120,7 +120,7 @@ async def test_a_rewriting_call_runs_only_where_the_router_gave_no_question(
 async def test_a_router_that_fails_yields_the_default_route(
     bench: Bench, said: Said, reason: str
 ) -> None:
-    bench.limits = Limits(router_seconds=0.1, prefetch=0)
+    bench.limits = replace(bench.limits, router_seconds=0.1 if said.pause else 30)
     bench.script(said, Said(["Hello"]))
     events = await events_of(bench.bot, "benefits ?")
     metadata = data(events, "metadata")
@@ -397,7 +397,7 @@ async def test_a_stopped_run_that_is_executed_again_replaces_itself(bench: Bench
 
 
 async def test_a_turn_ends_at_its_deadline(bench: Bench) -> None:
-    bench.limits = Limits(turn_seconds=0.3, prefetch=0)
+    bench.limits = replace(bench.limits, turn_seconds=1)
     bench.script(CHAT, Said(["so far"], pause=asyncio.Event()))
     error = data(await events_of(bench.bot, "hi", session_id="s"), "error")
     assert (error["code"], error["partial_answer"]) == ("deadline", "so far")
