@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from chatbot.errors import ModelError
 from chatbot.models.context_window import ContextWindow
-from chatbot.models.structured import Form, StructuredOutput
+from chatbot.models.structured import Form, StructuredOutput, Written
 from chatbot.models.tool_calls import ToolCall
 from chatbot.ports import Ports
 from chatbot.tools.toolbox import Toolbox
@@ -92,7 +92,7 @@ class _Answering:
         self._is_smaller = False
         self._unseen: dict[str, Any] = {}
 
-    async def reply(self, task: Task, options: Mapping[str, Any]) -> str:
+    async def reply(self, task: Task, options: Mapping[str, Any]) -> Said:
         """Return what the model says once it calls no more tools, after `ROUNDS` at most."""
         while self._toolbox.tools and len(self._exchanges) < ROUNDS:
             before = self._turn.answer
@@ -105,7 +105,7 @@ class _Answering:
                 self._toolbox = Toolbox()
                 break
             if not said.calls:
-                return said.text
+                return said
             self._speaker.pause()
             self._exchanges.append(await self._run(said))
         return await self._last_reply(task, options)
@@ -117,16 +117,17 @@ class _Answering:
             raise ModelError("unsupported", message)
         task = self._request.task
 
-        async def reply(form: Form, corrections: Sequence[BaseMessage]) -> str:
+        async def reply(form: Form, corrections: Sequence[BaseMessage]) -> Written:
             pipeline = replace(task.pipeline, wish=form.wish)
             asked = replace(task, pipeline=pipeline, corrections=corrections)
-            return await self.reply(asked, {**self._request.options, **form.options})
+            said = await self.reply(asked, {**self._request.options, **form.options})
+            return Written(text=said.text, finish_reason=said.finish_reason)
 
         found = await StructuredOutput(schema, self._ports.prompts).ask(reply)
         self._turn.note(structured=found.value)
         return json.dumps(found.value, ensure_ascii=False)
 
-    async def _last_reply(self, task: Task, options: Mapping[str, Any]) -> str:
+    async def _last_reply(self, task: Task, options: Mapping[str, Any]) -> Said:
         """Return a reply that calls nothing.
 
         Some endpoints refuse results of tools where they are offered none, so the tools stay in
@@ -141,9 +142,9 @@ class _Answering:
                     raise
             else:
                 if said.text.strip() or not said.calls:
-                    return said.text
+                    return said
             self._toolbox = Toolbox()
-        return (await self._ask(task, options)).text
+        return await self._ask(task, options)
 
     async def _ask(
         self, task: Task, options: Mapping[str, Any], *, choice: str | None = None

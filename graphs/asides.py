@@ -1,12 +1,15 @@
 """The model calls beside the answer: short, and never shown."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 
 from chatbot.domain import ANONYMOUS
+from chatbot.messages import text_of
+from chatbot.models.finish_reasons import CUTTING
 from chatbot.ports import Ports
 from graphs.prompt import NO_STREAM
 from graphs.turn import LiveTurn
@@ -28,6 +31,17 @@ def aside(
     bound = model.bind_tools(list(tools)) if tools else model
     named = bound.bind(**whose(turn)).with_config(tags=[NO_STREAM], run_name=name)
     return cast("ChatRunnable", named)
+
+
+async def whole_text(model: ChatRunnable, messages: Sequence[BaseMessage]) -> str:
+    """Return what the model says, or "" if that was cut off: half of it would mislead."""
+    said: list[str] = []
+    cut = False
+    async with aclosing(cast("Any", model.astream(messages))) as chunks:
+        async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
+            said.append(text_of(chunk.content))
+            cut = cut or chunk.response_metadata.get("finish_reason") in CUTTING
+    return "" if cut else "".join(said)
 
 
 def whose(turn: LiveTurn) -> dict[str, str]:

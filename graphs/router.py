@@ -10,12 +10,12 @@ from typing import Any, cast
 from chatbot.domain import Assistant, Intent
 from chatbot.earlier_turns import IMAGE
 from chatbot.errors import ModelError
-from chatbot.messages import MessagePipeline, text_of
+from chatbot.messages import MessagePipeline
 from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
-from graphs.asides import aside
+from graphs.asides import aside, whole_text
 from graphs.state import Route
 from graphs.turn import LiveTurn
 
@@ -76,9 +76,7 @@ async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> st
     model = aside(turn, ports, "rewrite_question")
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            stream = cast("Any", model.astream(pipeline.for_rewriting()))
-            async with aclosing(stream) as chunks:
-                text = "".join([text_of(chunk.content) async for chunk in chunks])
+            text = await whole_text(model, pipeline.for_rewriting())
     except (ModelError, TimeoutError):
         turn.degrade("rewriting", "The question could not be put in context.")
         return ""

@@ -21,10 +21,11 @@ from graphs.turn import LiveTurn
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
-    """One reply of the model: its text without what calls tools, and the calls."""
+    """One reply of the model: its text without what calls tools, the calls, why it ended."""
 
     text: str
     calls: Sequence[ToolCall] = ()
+    finish_reason: str | None = None
 
 
 class Speaker:
@@ -69,7 +70,9 @@ class Speaker:
             # Also of a reply that was stopped or broke, all that was said is kept.
             said.append(reader.end())
             self.say(said[-1])
-        return Said(text="".join(said), calls=reader.calls())
+        return Said(
+            text="".join(said), calls=reader.calls(), finish_reason=reader.finish_reason
+        )
 
     def _reply(self, prompt: Prompt) -> AsyncIterator[AIMessageChunk]:
         """Return the reply: the one that was begun early, if that is to the same prompt."""

@@ -3,17 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
 
 from chatbot.domain import Turn, in_force
 from chatbot.earlier_turns import shortened
 from chatbot.errors import ChatbotError
-from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline, text_of
+from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline
 from chatbot.ports import Ports
-from graphs.asides import aside
+from graphs.asides import aside, whole_text
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -73,8 +71,7 @@ async def _sum_up(
 async def _ask(turn: LiveTurn, ports: Ports, task: MessagePipeline) -> str:
     whose = {"session_id": turn.session.session_id, "user_id": turn.session.user_id}
     model = aside(turn, ports, "summarize").with_config(metadata=whose)
-    async with aclosing(cast("Any", model.astream(task.for_summary()))) as chunks:
-        return "".join([text_of(chunk.content) async for chunk in chunks]).strip()
+    return (await whole_text(model, task.for_summary())).strip()
 
 
 def _loaded(ports: Ports) -> int:

@@ -20,6 +20,10 @@ LONGEST_REJECTED = 4_000  # characters of a rejected reply that the model is sho
 ERROR_LENGTH = 500
 
 MOST_OPENINGS = 200
+_CUT = {
+    "length": "it was cut off, as it had reached the limit of its length.",
+    "content_filter": "it was cut off by a content filter.",
+}
 _OPENING = re.compile(r"[\[{]")
 
 
@@ -39,8 +43,16 @@ class Form:
     wish: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """What a model said, and why it ended."""
+
+    text: str
+    finish_reason: str | None = None
+
+
 # Returns what the model says to a question that is asked in this form, behind corrections.
-Reply = Callable[[Form, Sequence[BaseMessage]], Awaitable[str]]
+Reply = Callable[[Form, Sequence[BaseMessage]], Awaitable[Written]]
 
 
 class StructuredOutput:
@@ -83,8 +95,9 @@ class StructuredOutput:
         corrections: list[BaseMessage] = []
         text = problem = ""
         for _ in range(1 + TRIES):
-            text = await self._reply(reply, forms, corrections)
-            value, problem = self._read(text)
+            written = await self._reply(reply, forms, corrections)
+            text = written.text
+            value, problem = self._read(written)
             if not problem:
                 return Structured(value=value, text=text)
             wish = self._prompts.render("schema_error", error=problem)
@@ -112,7 +125,7 @@ class StructuredOutput:
 
     async def _reply(
         self, reply: Reply, forms: list[Form], corrections: Sequence[BaseMessage]
-    ) -> str:
+    ) -> Written:
         """Return a reply in the first form that the endpoint takes; drop those it refuses."""
         while True:
             try:
@@ -122,17 +135,31 @@ class StructuredOutput:
                     raise
                 del forms[0]
 
-    def _read(self, text: str) -> tuple[Any, str]:
-        """Return the value in `text`, and what is wrong with it or ""."""
-        problem = "it is not valid JSON."
+    def _read(self, written: Written) -> tuple[Any, str]:
+        """Return the value in the text, and what is wrong with it or ""."""
+        cut = _CUT.get(written.finish_reason or "", "")
+        problem = cut or "it is not valid JSON."
         first = None
-        for value in _values(text):
+        for value in _whole(written.text) if cut else _values(written.text):
             found = [_line(error) for error in self._validator.iter_errors(value)]
             if not found:
                 return value, ""
             if first is None:
                 first, problem = value, "; ".join(found)[:ERROR_LENGTH]
         return first, problem
+
+
+def _whole(text: str) -> Iterator[object]:
+    """Yield the JSON value that a reply is although it was cut off, where its end is there.
+
+    Of a number nobody knows that, nor of a value among words that may not be the one meant.
+    """
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        yield value
 
 
 def _values(text: str) -> Iterator[object]:

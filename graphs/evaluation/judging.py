@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
 
 from chatbot.errors import ConfigurationError
 from chatbot.messages import rendered, text_of
 from chatbot.models.endpoints import ModelChoice
 from chatbot.models.selection import open_model, select_model
-from chatbot.models.structured import Form, StructuredOutput
+from chatbot.models.structured import Form, StructuredOutput, Written
 from chatbot.prompts import Prompts
 from chatbot.settings import Settings
 from graphs.evaluation.cases import Case
@@ -78,12 +78,16 @@ class Judge:
             answer=outcome.answer,
         )
 
-        async def reply(form: Form, corrections: Sequence[BaseMessage]) -> str:
+        async def reply(form: Form, corrections: Sequence[BaseMessage]) -> Written:
             instructions = f"{system}\n\n{form.wish}".strip()
             messages = [SystemMessage(instructions), HumanMessage(asked), *corrections]
             chunks = self._model.bind(**form.options).astream(messages)
-            async with aclosing(cast("AsyncGenerator[BaseMessage, None]", chunks)) as said:
-                return "".join([text_of(chunk.content) async for chunk in said])
+            text, ended = "", None
+            async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", chunks)) as said:
+                async for chunk in said:
+                    text += text_of(chunk.content)
+                    ended = chunk.response_metadata.get("finish_reason") or ended
+            return Written(text=text, finish_reason=ended)
 
         async with asyncio.timeout(SECONDS):
             found: dict[str, Any] = (await self._form.ask(reply)).value

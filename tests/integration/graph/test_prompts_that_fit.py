@@ -100,6 +100,16 @@ async def test_the_caller_does_not_choose_whose_call_it_is(bench: Bench) -> None
     assert bench.model.options[-1] == {"user": "ann"}
 
 
+async def test_a_number_that_was_cut_off_is_no_answer(bench: Bench) -> None:
+    bot = bench.bot_with(window=window(30_000))
+    bench.script(CHAT, *[Said(["12"], finish="length")] * 4)
+    schema = {"type": "integer"}
+    events = [event async for event in bot.stream("How many?", response_schema=schema)]
+    error = events[-1]["data"]
+    assert (error["code"], error["last_text"]) == ("model_schema", "12")
+    assert "it was cut off" in error["message"]
+
+
 async def test_an_answer_that_fits_a_schema(bench: Bench) -> None:
     bot = bench.bot_with(window=window(30_000))
     bench.script(LOOK_UP, Said(["It is ", "15 days"]), Said(['{"days": ', "15}"]))

@@ -97,6 +97,7 @@ async def test_nobody_waits_for_a_summary(bench: Bench) -> None:
     [
         pytest.param(Said(error=ModelError("server", "no summary")), id="the model fails"),
         pytest.param(Said([""]), id="it says nothing"),
+        pytest.param(Said(["They like"], finish="length"), id="it is cut off"),
         pytest.param(Said(["word " * 5_000]), id="it says far too much"),
         pytest.param(Said(["They"], pause=asyncio.Event()), id="it takes too long"),
     ],

@@ -99,6 +99,15 @@ async def test_a_rewriting_call_runs_only_where_the_router_gave_no_question(
     assert bench.used_up()
 
 
+async def test_a_rewritten_question_that_was_cut_off_is_not_searched_for(bench: Bench) -> None:
+    bench.script(CHAT, Said(["hi"]))
+    await bench.bot.ask("你好", session_id="s")
+    cut = Said(["瓦尔登湖的风景怎么样，那里"], finish="length")
+    bench.script(Said(call=Call("knowledge_base", "{}")), cut, Said(["x"]))
+    events = await events_of(bench.bot, "瓦尔登湖 呢", session_id="s")
+    assert data(events, "metadata")["enhanced_query"] == "瓦尔登湖 呢"
+
+
 @pytest.mark.parametrize(
     ("said", "reason"),
     [

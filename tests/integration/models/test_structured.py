@@ -9,7 +9,13 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from chatbot.errors import InputError, ModelError, SchemaError
 from chatbot.models.openai_compatible import OpenAICompatibleModel
-from chatbot.models.structured import LONGEST_REJECTED, Form, Structured, StructuredOutput
+from chatbot.models.structured import (
+    LONGEST_REJECTED,
+    Form,
+    Structured,
+    StructuredOutput,
+    Written,
+)
 from chatbot.prompts import Prompts
 from tests.integration.models.streams import opened
 from tests.servers.model import ChatRequest, ModelServer, Script, answer, refuse
@@ -41,10 +47,13 @@ def output(schema: dict[str, Any] | None = None) -> StructuredOutput:
 
 
 async def ask(model: OpenAICompatibleModel, schema: dict[str, Any] | None = None) -> Structured:
-    async def reply(asked: Form, corrections: Sequence[BaseMessage]) -> str:
+    async def reply(asked: Form, corrections: Sequence[BaseMessage]) -> Written:
         instructions = SystemMessage(f"Be brief. {asked.wish}")
         messages = [instructions, HumanMessage("Where?"), *corrections]
-        return str((await model.bind(**asked.options).ainvoke(messages)).text)
+        message = await model.bind(**asked.options).ainvoke(messages)
+        return Written(
+            text=message.text, finish_reason=message.response_metadata["finish_reason"]
+        )
 
     return await output(schema).ask(reply)
 
@@ -105,6 +114,57 @@ async def test_a_reply_that_does_not_fit_is_corrected(bad: str, words: str) -> N
     correction = server.seen[1].messages[-1]["content"]
     assert words in correction
     assert server.seen[1].messages[-2] == {"role": "assistant", "content": bad or "(nothing)"}
+
+
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "finish"),
+    [
+        pytest.param({"type": "integer"}, "12", "length", id="an integer"),
+        pytest.param({"type": "number"}, "3.1", "length", id="a number"),
+        pytest.param({"type": "number"}, " -3e1\n", "length", id="a number and a line break"),
+        pytest.param({}, "7", "length", id="anything"),
+        pytest.param({"type": ["object", "number"]}, "7", "length", id="or a number"),
+        pytest.param(NUMBERS, '{"all": [1, 2], "more": [3', "length", id="a part of a value"),
+        pytest.param(NUMBERS, "Of the years [1, 2] the", "length", id="words that went on"),
+        pytest.param(SCHEMA, '{"city": "巴', "length", id="half an object"),
+        pytest.param({"type": "integer"}, "12", "content_filter", id="a content filter"),
+    ],
+)
+async def test_what_was_cut_off_is_not_taken_for_the_whole(
+    schema: dict[str, Any], text: str, finish: str
+) -> None:
+    with ModelServer([answer(text, finish=finish)]) as server:
+        async with opened(server.base_url) as model:
+            with pytest.raises(SchemaError, match="it was cut off") as caught:
+                await ask(model, schema)
+    assert caught.value.text == text
+    assert len(server.seen) == 4
+    assert "it was cut off" in server.seen[1].messages[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        pytest.param(SCHEMA, f"{TEXT}\n\n\n  ", GOOD, id="an object and blanks"),
+        pytest.param({"type": "string"}, '"巴黎"', "巴黎", id="a string"),
+        pytest.param({"type": "boolean"}, "true", True, id="a word"),
+    ],
+)
+async def test_what_has_its_end_is_whole_wherever_it_was_cut_off(
+    schema: dict[str, Any], text: str, value: object
+) -> None:
+    with ModelServer([answer([text], finish="length")]) as server:
+        async with opened(server.base_url) as model:
+            assert (await ask(model, schema)).value == value
+
+
+async def test_a_number_that_was_not_cut_off_is_taken() -> None:
+    with ModelServer([answer("12", finish="length"), answer("1234")]) as server:
+        async with opened(server.base_url) as model:
+            assert (await ask(model, {"type": "integer"})).value == 1234
 
 
 async def test_the_last_text_is_kept_where_nothing_fits() -> None:
