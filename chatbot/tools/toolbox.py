@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, NoReturn
 
 import jsonschema_rs
@@ -74,14 +75,16 @@ class Toolbox:
         config = patch_config(ensure_config(), configurable={TIMEZONE: timezone})
         try:
             async with asyncio.timeout(self.seconds):
-                result = await tool.ainvoke(dict(call.arguments), config)
+                result = await _contained(tool).ainvoke(dict(call.arguments), config)
         except TimeoutError:
             text = f"The tool did not answer within {self.seconds:g} seconds."
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
             text = "The tool broke off."  # by itself, as what has a scope of its own may do
-        except Exception as error:  # noqa: BLE001 - a tool is anybody's code, and may fail
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a tool is anybody's code, and may fail
             text = f"The tool failed: {_told(error)}"
             logger.warning("tool %s failed: %s", call.name, _told(error))
         else:
@@ -109,6 +112,25 @@ class Toolbox:
         return f"The arguments do not fit the tool: {'; '.join(told)}" if told else ""
 
 
+def _contained(tool: BaseTool) -> BaseTool:
+    """Return the tool such that what ends a process is only a failure of it.
+
+    LangChain runs what awaits in a task of its own, and asyncio lets `SystemExit` out of any.
+    """
+    run = tool._arun  # noqa: SLF001 - every tool is run by this one
+
+    @wraps(run)
+    async def contained(*args: object, **given: object) -> object:
+        try:
+            return await run(*args, **given)
+        except SystemExit as error:
+            raise RuntimeError(_told(error)) from error
+
+    alike = tool.model_copy()
+    object.__setattr__(alike, "_arun", contained)
+    return alike
+
+
 def first_of(error: BaseException) -> BaseException:
     """Return the first error inside the groups in which libraries wrap theirs."""
     while isinstance(error, BaseExceptionGroup):
@@ -119,6 +141,8 @@ def first_of(error: BaseException) -> BaseException:
 def _told(error: BaseException) -> str:
     """Return what an error says, without what signs in to an address that it names."""
     first = first_of(error)
+    if isinstance(first, SystemExit):
+        return f"it tried to end the process (exit code {first.code})"
     return _SIGNS_IN.sub("", str(first)) or type(first).__name__
 
 

@@ -1,10 +1,12 @@
 import asyncio
 import re
+import sys
 from datetime import datetime
 from typing import Any
 
 import pytest
-from langchain_core.tools import tool
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, tool
 
 from chatbot.models.tool_calls import ToolCall
 from chatbot.tools.clock import current_time_tool
@@ -55,8 +57,52 @@ async def break_off() -> str:
     raise asyncio.CancelledError
 
 
+@tool
+async def leave() -> str:
+    """End the process."""
+    sys.exit(3)
+
+
+@tool
+def leave_at_once() -> str:
+    """End the process, in code that does not await."""
+    sys.exit("enough")
+
+
+class Leaving(BaseTool):
+    """A tool with a class of its own, which is given its config."""
+
+    name: str = "leave_by_class"
+    description: str = "End the process."
+
+    async def _arun(self, config: RunnableConfig) -> str:
+        assert config["configurable"]
+        await asyncio.sleep(0)
+        raise SystemExit
+
+    def _run(self) -> str:
+        raise NotImplementedError
+
+
+class OutOfTheWayError(BaseException):
+    """An error that wants to be caught by nobody."""
+
+
+@tool
+async def get_out() -> str:
+    """Raise what `except Exception` does not catch."""
+    raise OutOfTheWayError
+
+
+@tool
+async def interrupt() -> str:
+    """Do what Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
 HERE = datetime.now().astimezone()
-BOX = Toolbox(tools=[add, fail, sleep, tell, blocking, show, break_off], seconds=0.1)
+LEAVING = [leave, leave_at_once, Leaving(), get_out]
+BOX = Toolbox(tools=[add, fail, sleep, tell, blocking, show, break_off, *LEAVING], seconds=0.1)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +135,10 @@ async def test_a_call_is_run(name: str, arguments: dict[str, Any], result: str) 
         pytest.param(ToolCall(name="fail"), "no luck", id="the tool fails"),
         pytest.param(ToolCall(name="sleep"), "within 0.1 seconds", id="the tool hangs"),
         pytest.param(ToolCall(name="break_off"), "broke off", id="the tool breaks off"),
+        pytest.param(ToolCall(name="leave"), "exit code 3", id="the tool ends the process"),
+        pytest.param(ToolCall(name="leave_at_once"), "code enough", id="so does its thread"),
+        pytest.param(ToolCall(name="leave_by_class"), "end the process", id="so does a class"),
+        pytest.param(ToolCall(name="get_out"), "OutOfTheWayError", id="no Exception"),
     ],
 )
 async def test_what_goes_wrong_is_told_to_the_model(call: ToolCall, told: str) -> None:
@@ -104,6 +154,12 @@ async def test_a_turn_that_is_stopped_stops_its_tool() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+def test_ctrl_c_ends_a_tool_and_the_process() -> None:
+    box = Toolbox(tools=[interrupt])
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(box.run(ToolCall(name="interrupt")))
 
 
 async def test_a_long_result_is_cut() -> None:
