@@ -11,6 +11,7 @@ from pathlib import Path
 from chatbot.domain import Session, Turn
 from chatbot.errors import HistoryError, StoppedError
 from chatbot.history.sqlite import SqliteFile
+from chatbot.leases.holders import has_died, this_process
 from chatbot.leases.records import LEASE_SECONDS, busy, read, written
 
 _log = logging.getLogger(__name__)
@@ -22,9 +23,12 @@ _TABLE = """
         session_id TEXT NOT NULL,
         turn_id TEXT NOT NULL,
         turn TEXT NOT NULL,
-        expires_at REAL NOT NULL
+        expires_at REAL NOT NULL,
+        holder TEXT NOT NULL DEFAULT ''
     ) STRICT
 """
+_HAS_HOLDER = "SELECT 1 FROM pragma_table_info('leases') WHERE name = 'holder'"
+_ADD_HOLDER = "ALTER TABLE leases ADD COLUMN holder TEXT NOT NULL DEFAULT ''"
 _STOPS = """
     CREATE TABLE IF NOT EXISTS stops (key TEXT PRIMARY KEY, turn_id TEXT NOT NULL) STRICT
 """
@@ -34,13 +38,14 @@ _ASK_TO_STOP = """
 """
 _STOPPED = "DELETE FROM stops WHERE key = ? AND turn_id = ?"
 _HOLD = """
-    INSERT INTO leases (key, user_id, session_id, turn_id, turn, expires_at)
-    VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET turn = excluded.turn, expires_at = excluded.expires_at
+    INSERT INTO leases (key, user_id, session_id, turn_id, turn, expires_at, holder)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET
+        turn = excluded.turn, expires_at = excluded.expires_at, holder = excluded.holder
     WHERE turn_id = excluded.turn_id
 """
 _RELEASE = "DELETE FROM leases WHERE key = ? AND turn_id = ?"
-_RUNNING = "SELECT turn FROM leases WHERE key = ? AND expires_at > ?"
+_RUNNING = "SELECT turn, holder FROM leases WHERE key = ? AND expires_at > ?"
 _ABANDONED = """
     SELECT user_id, session_id, turn FROM leases WHERE expires_at <= ?
     ORDER BY expires_at LIMIT ?
@@ -48,7 +53,10 @@ _ABANDONED = """
 
 
 class LocalLeases:
-    """Keeps leases in the SQLite file at `path`, which several processes may share."""
+    """Keeps leases in the SQLite file at `path`, which several processes may share.
+
+    One whose process has died is free at once, where that can be told.
+    """
 
     def __init__(self, path: Path | str, *, seconds: float = LEASE_SECONDS) -> None:
         self._file = SqliteFile(path, durable=False)  # nobody answers after the machine's crash
@@ -90,9 +98,7 @@ class LocalLeases:
     async def running(self, session: Session) -> Turn | None:
         """See `SessionLeases.running`."""
         await self._make()
-        values = (session.key, time.time())
-        row = await self._file.read(lambda file: file.execute(_RUNNING, values).fetchone())
-        return read(row[0]) if row else None
+        return await self._file.read(partial(_running, session=session))
 
     async def abandoned(self, limit: int) -> Sequence[tuple[Session, Turn]]:
         """See `SessionLeases.abandoned`. What was released before leaves no words behind."""
@@ -121,7 +127,14 @@ class LocalLeases:
 
 def _make_tables(file: sqlite3.Connection) -> None:
     file.execute(_TABLE)
+    if file.execute(_HAS_HOLDER).fetchone() is None:  # of an earlier version
+        file.execute(_ADD_HOLDER)
     file.execute(_STOPS)
+
+
+def _running(file: sqlite3.Connection, *, session: Session) -> Turn | None:
+    row = file.execute(_RUNNING, (session.key, time.time())).fetchone()
+    return None if row is None or has_died(row[1]) else read(row[0])
 
 
 def _claim(
@@ -129,14 +142,14 @@ def _claim(
 ) -> Turn | None:
     now = time.time()
     identity = (session.key, session.user_id, session.session_id, turn.id)
-    lease = (*identity, written(turn), now + seconds)
+    lease = (*identity, written(turn), now + seconds, this_process())
     if file.execute(_HOLD, lease).rowcount:
         if file.execute(_STOPPED, (session.key, turn.id)).rowcount:
             raise StoppedError
         return None
-    where = "SELECT turn_id, turn, expires_at FROM leases WHERE key = ?"
-    turn_id, text, expires_at = file.execute(where, (session.key,)).fetchone()
-    if expires_at > now:
+    where = "SELECT turn_id, turn, expires_at, holder FROM leases WHERE key = ?"
+    turn_id, text, expires_at, holder = file.execute(where, (session.key,)).fetchone()
+    if expires_at > now and not has_died(holder):
         raise busy()
     if (left := read(text)) is None:
         file.execute(_RELEASE, (session.key, turn_id))
