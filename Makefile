@@ -44,14 +44,15 @@ databases:
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql redis-server >/dev/null; } || \
 	  echo "PostgreSQL or Redis is missing: the tests of aegra will fail. Install them." >&2
 
-# The page is tested in a real Chromium. Where it is missing and may be installed, it is.
+# The page is tested in a real Chromium, with Chinese on it. What is missing is installed, where that may be.
 browser:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
-	  command -v google-chrome >/dev/null || [ -n "$$CHROMIUM" ] || \
+	@{ command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	    command -v google-chrome >/dev/null || [ -n "$$CHROMIUM" ]; } && \
+	  fc-list :lang=zh 2>/dev/null | grep -q . || \
 	  { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
-	    echo "Installing Chromium for the tests of the page ..." && apt-get update -qq && \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
-	  echo "Chromium is missing: the tests of the page will fail. Install it, or name it in CHROMIUM." >&2
+	    echo "Installing Chromium and a Chinese font for the tests of the page ..." && apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fontconfig fonts-wqy-microhei >/dev/null; } || \
+	  echo "Chromium or a Chinese font is missing: the tests of the page will fail. Install them, or name Chromium in CHROMIUM." >&2
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
