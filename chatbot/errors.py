@@ -41,9 +41,8 @@ class ChatbotError(Exception):
     """An error with a stable code and a sentence for people.
 
     `message` never carries a secret, a header, a stack trace, or where a service is. `in_full`
-    says the last to those who run the chatbot: it is what logs and traces show. `retryable`
-    says whether the same request may succeed later, `retry_after` in how many seconds, where
-    that is known.
+    may say the last, to those who run the chatbot. `retryable` says whether the same request
+    may succeed later, `retry_after` in how many seconds, where that is known.
     """
 
     code = "internal"
@@ -52,12 +51,20 @@ class ChatbotError(Exception):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.in_full = message
         self.retry_after = retry_after
 
-    def __repr__(self) -> str:
-        """Return it as those who run the chatbot read it; `str` is what everybody may read."""
-        return f"{type(self).__name__}({self.in_full!r})"
+    @property
+    def in_full(self) -> str:
+        """The message with the addresses that belong to it.
+
+        It is a note of the exception: so logs and traces show it, and nothing else does.
+        """
+        return str([self.message, *getattr(self, "__notes__", ())][-1])
+
+    def tell_in_full(self, message: str) -> None:
+        """Say the same with addresses."""
+        if message != self.in_full:
+            self.add_note(message)
 
 
 class ConfigurationError(ChatbotError):

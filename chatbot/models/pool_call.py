@@ -101,7 +101,8 @@ class PoolCall:
     def failed(self, index: int, error: ModelError, *, wanted: bool) -> None:
         """Note that an endpoint failed, in a tentative call that was `wanted` or not."""
         endpoint = self._endpoints[index]
-        error.in_full = error.message.replace(f"({endpoint.label})", f"({endpoint.place})")
+        placed = error.message.replace(f"({endpoint.label})", f"({endpoint.place})")
+        error.tell_in_full(placed)
         if self._hurried and self._is_spared(index, error.kind):
             self._spared[index] = error
         elif wanted or not self._tentative:
@@ -153,7 +154,7 @@ class PoolCall:
         # A refused key does not mend itself: where there is another reason, that one counts.
         kinds = sorted(reasons.values(), key=lambda kind: kind == "auth")
         failed = ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
-        failed.in_full = in_full
+        failed.tell_in_full(in_full)
         return failed
 
     def _is_spared(self, index: int, kind: ModelFailure) -> bool:

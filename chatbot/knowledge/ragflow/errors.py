@@ -92,7 +92,7 @@ def unreachable(
     error = RagflowError(
         "unavailable", message, detail=reason, transient=True, retry_after=retry_after
     )
-    error.in_full = full
+    error.tell_in_full(full)
     return error
 
 

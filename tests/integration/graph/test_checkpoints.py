@@ -1,15 +1,20 @@
 """Clients of a LangGraph server go on from an earlier point: they ask again, or edit."""
 
+import uuid
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from chatbot.errors import ModelError
+from chatbot.models.selection import open_model, select_model
+from chatbot.settings import Settings
 from graphs import Context
 from graphs.opening import FROM_CHECKPOINT
 from tests.integration.graph.conftest import Bench, prompt
 from tests.ports import Call, Said
+from tests.trajectories import Traces
 
 CHAT = Said(call=Call("general_chat"))
 
@@ -129,3 +134,24 @@ async def test_the_same_words_again_are_another_question(bench: Bench) -> None:
     assert prompt(bench) == ["go on", "answer to go on", "go on"]
     turns = await bench.bot.turns("t")
     assert [turn.answer for turn in turns] == ["answer to go on", "answer to None"]
+
+
+async def test_no_thread_tells_where_a_model_is_but_its_trace_does(
+    bench: Bench, traces: Traces
+) -> None:
+    settings = Settings(openai_base_url="http://127.0.0.2:9/v1", llm_model="away")
+    choice = select_model(settings)
+    assert choice is not None
+    turn_id = uuid.uuid4()
+    async with open_model(choice, settings) as model:
+        graph = bench.bot_with(model=model).graph
+        graph.checkpointer = InMemorySaver()
+        config: Any = {"configurable": {"thread_id": "t"}, "run_id": turn_id}
+        with pytest.raises(ModelError) as caught:
+            await graph.ainvoke({"messages": [HumanMessage("one")]}, config, context=Context())
+        [failed] = (await graph.aget_state(config)).tasks
+    assert "away: no connection" in str(failed.error)
+    assert "127.0.0.2" not in f"{failed!r} {caught.value!r}"
+    traces.of(str(turn_id)).has(status="failed")
+    for told in (b"The language model (away at 127.0.0.2:9)", b"away at 127.0.0.2:9: no"):
+        assert told in traces.sink.raw
