@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from chatbot.courtesy import without_courtesy
+from chatbot.function_words import FUNCTION_WORDS
 from chatbot.text import Word, is_character, segmenter, subwords, words
 
 MOST_TERMS = 48
@@ -17,8 +19,9 @@ _CHINESE_WORDS = 60_101_967  # the words that the segmenter's dictionary was cou
 _RANKS = math.log(400), math.log(12_000)  # of English words that say nothing, and all
 NUMBER = 0.3  # the weight of a number without letters
 CODE = 1.8  # of a number with letters: nothing is more specific
+FUNCTION = 0.05  # the most that a word weighs which only holds a sentence together
 PAIR = "pair"  # the tag of two characters that may be a word
-_GRAMMATICAL = frozenset("rupcyeoxkhz")  # tags of words that only hold a sentence together
+_GRAMMATICAL = frozenset("rupcyeokh")  # tags of words that only hold a sentence together
 _IDIOMATIC = frozenset("il")  # phrases, rare as a whole, which say what their words say
 _HALF_GRAMMATICAL = frozenset("dmqft")  # adverbs, numbers, measures, directions, times
 PART = 0.7  # what a word counts for when all its parts occur, but not the word
@@ -52,7 +55,7 @@ def terms(text: str) -> list[Term]:
     if len(text) > MOST_CHARACTERS:
         text = f"{text[: MOST_CHARACTERS // 2]}\n{text[-MOST_CHARACTERS // 2 :]}"
     distinct: dict[str, Term] = {}
-    for word in _paired(words(text)):
+    for word in _paired(words(without_courtesy(text))):
         if word.text not in distinct:
             value = weight(word.text, word.tag)
             distinct[word.text] = Term(word.text, word.surface, value, _parts(word.text))
@@ -67,7 +70,7 @@ def _paired(found: Iterable[Word]) -> Iterator[Word]:
     """Join two characters that may form a word which the dictionary does not know."""
     before: Word | None = None
     for word in found:
-        joinable = is_character(word.text) and word.tag[0] not in _GRAMMATICAL
+        joinable = is_character(word.text) and not _is_grammatical(word)
         if before and joinable:
             yield Word(before.text + word.text, PAIR, before.surface + word.surface)
             before = None
@@ -79,6 +82,10 @@ def _paired(found: Iterable[Word]) -> Iterator[Word]:
             yield word
     if before:
         yield before
+
+
+def _is_grammatical(word: Word) -> bool:
+    return word.tag[0] in _GRAMMATICAL or word.text in FUNCTION_WORDS
 
 
 def coverage(question: Iterable[Term], tokens: Collection[str]) -> float:
@@ -93,6 +100,11 @@ def coverage(question: Iterable[Term], tokens: Collection[str]) -> float:
 @lru_cache(maxsize=50_000)
 def weight(word: str, tag: str) -> float:
     """Return how much a word tells about the subject, from how rare it is in the language."""
+    value = _rarity(word, tag)
+    return min(value, FUNCTION) if word in FUNCTION_WORDS else value
+
+
+def _rarity(word: str, tag: str) -> float:
     if tag == "num":
         return NUMBER if word.isdigit() else CODE
     if tag == PAIR:

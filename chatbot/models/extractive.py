@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ClassVar
 
 from langchain_core.callbacks import (
@@ -19,20 +19,13 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, PrivateAttr, SkipValidation
 
-from chatbot.domain import Assistant
-from chatbot.errors import KnowledgeBaseError
-from chatbot.models.extractive_phrases import PHRASES
-from chatbot.models.extractive_quoting import is_clear, quotations
+from chatbot.models.extractive_answering import answer
 from chatbot.models.extractive_routing import Dialogue
-from chatbot.models.extractive_wording import asks, names_subject
 from chatbot.ports import KnowledgeBase
-from chatbot.text import language
 
 MODEL_NAME = "extractive"
 LOOK_UP = "knowledge_base"
 CHAT = "general_chat"
-_SUBJECTS = 8  # that the model names when it says what it can do
-_NEAREST = 3  # documents that it names where it found nothing
 
 
 class ExtractiveChatModel(BaseChatModel):
@@ -171,52 +164,8 @@ class ExtractiveChatModel(BaseChatModel):
             decision = await self._dialogue.decide(before, asked)
             yield decision.question
             return
-        question = str(extra["question"])
-        phrases = PHRASES[language(question)]
-        outcome = extra.get("outcome")
-        passages = extra.get("passages") or ()
-        pieces = await asyncio.to_thread(quotations, question, passages) if passages else []
-        if pieces:
-            asked = str(extra.get("asked") or question)
-            clear = await asyncio.to_thread(is_clear, question, asked, passages)
-            yield phrases.lead if clear else phrases.unsure
-            for piece in pieces:
-                yield f"\n\n- {piece.text} [{piece.number}]"
-        elif outcome in {"unavailable", "forbidden"}:
-            yield phrases.unavailable if outcome == "unavailable" else phrases.forbidden
-        elif outcome == "empty" or passages:
-            yield phrases.nothing(extra.get("nearest") or ())
-        elif asks(question) and names_subject(
-            question
-        ):  # it was not looked up because nothing is about it
-            available = await self._available(extra.get("assistants"))
-            yield phrases.nothing(await self._nearest(question, available))
-            yield f"\n\n{phrases.chat(_subjects(available))}"
-        else:
-            yield phrases.chat(_subjects(await self._available(extra.get("assistants"))))
-        yield f"\n\n{phrases.hint}"
-
-    async def _available(self, allowed: Collection[str] | None) -> Sequence[Assistant]:
-        """Return the assistants that may be spoken of; without `allowed` all of them."""
-        try:
-            every = await self.knowledge_base.assistants()
-        except KnowledgeBaseError:
-            return ()
-        return [each for each in every if allowed is None or each.name in allowed]
-
-    async def _nearest(self, question: str, available: Sequence[Assistant]) -> Sequence[str]:
-        """Return the documents that come closest, also where their passages hardly match."""
-        try:
-            found = await self.knowledge_base.search(
-                question, assistants=available, limit=_NEAREST
-            )
-        except KnowledgeBaseError:
-            return ()
-        return found.nearest or list(dict.fromkeys(each.document for each in found.passages))
-
-
-def _subjects(available: Sequence[Assistant]) -> Sequence[str]:
-    return [each.name for each in available][:_SUBJECTS]
+        async for piece in answer(self.knowledge_base, extra):
+            yield piece
 
 
 def _questions(messages: Sequence[BaseMessage]) -> list[str]:

@@ -6,22 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from chatbot.models.extractive_wording import names, names_subject
-from chatbot.relevance import Analysis, analysis, features
+from chatbot.models.extractive_clarity import LONGEST_PASSAGE, MOST_PASSAGES, passage_analysis
+from chatbot.models.extractive_wording import names
+from chatbot.relevance import Analysis, features
 from chatbot.terms import Term, coverage, terms
 from chatbot.text import language, sentences, tokens
 
 MOST_QUOTATIONS = 5
 MOST_STEPS = 8
 LONGEST_QUOTATION = 400
-LONGEST_PASSAGE = 4000
-MOST_PASSAGES = 30
 
 _HEADING = 0.6  # what a match in the heading counts, beside one in the sentence itself
 _WHOLE = 0.15  # what a match counts, however common the words are in the passages
 _OTHER_LANGUAGE = 0.5
-_CLEAR = 0.3  # the relevance from which a passage is clearly about a question
-_OWN = 0.3  # the share of a follow-up's own words that a passage about it has
 _AMOUNT = 1.6  # what a number counts where an amount is asked for
 _WORTH = 0.55  # the share of the best sentence's worth that the others must have
 
@@ -58,8 +55,13 @@ class _Candidate:
     step: bool  # whether it belongs to a numbered list
 
 
-def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quotation]:
-    """Return the best sentences, those of the best passage first, as they follow each other."""
+def quotations(
+    question: str, passages: Sequence[Mapping[str, Any]], most: int = MOST_QUOTATIONS
+) -> list[Quotation]:
+    """Return the best sentences, those of the best passage first, as they follow each other.
+
+    There are at most so many, but for one with a word that they lack, and for other steps.
+    """
     candidates = list(_candidates(language(question), passages[:MOST_PASSAGES]))
     scale = _Scale.of(terms(question), candidates)
     worth = {each.place: scale.worth(each) for each in candidates}
@@ -71,7 +73,7 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
     chosen: list[_Candidate] = []
     said: frozenset[str] = frozenset()
     for each in sorted(candidates, key=lambda each: (-worth[each.place], each.place)):
-        if len(chosen) == MOST_QUOTATIONS or worth[each.place] < _WORTH * best:
+        if len(chosen) == most or worth[each.place] < _WORTH * best:
             break
         repeats = chosen and len(each.tokens - said) * 3 < len(each.tokens)
         if not repeats:
@@ -82,33 +84,6 @@ def quotations(question: str, passages: Sequence[Mapping[str, Any]]) -> list[Quo
     chosen += _missing_steps(candidates, chosen)
     chosen.sort(key=lambda each: (order.index(each.place[0]), each.place))
     return [each.quotation for each in chosen]
-
-
-def is_clear(question: str, asked: str, passages: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a passage is clearly about the question.
-
-    A question that was made whole has the words of an earlier subject, which say nothing about
-    what was `asked`: where that has words of its own, some must occur as well. A passage that
-    was found by its meaning has a higher score than its words give it.
-    """
-    whole, own = terms(question), terms(asked)
-    best = covered = 0.0
-    for passage in passages[:MOST_PASSAGES]:
-        taken = _analysis(passage)
-        relevance = features(whole, taken).relevance
-        score = 2 * float(passage.get("score") or 0) - 1  # of a similarity, half says nothing
-        if score >= max(_CLEAR, relevance):
-            return True
-        best = max(best, relevance)
-        covered = max(covered, coverage(own, taken.everything))
-    if question == asked or not names_subject(asked):
-        return best >= _CLEAR
-    return best >= _CLEAR and covered >= _OWN
-
-
-def _analysis(passage: Mapping[str, Any]) -> Analysis:
-    text = str(passage.get("text") or "")[:LONGEST_PASSAGE]
-    return analysis(text, str(passage.get("location") or ""))
 
 
 def _unsaid(
@@ -140,7 +115,7 @@ def _missing_steps(
 def _candidates(wanted: str, passages: Sequence[Mapping[str, Any]]) -> Iterator[_Candidate]:
     for at, passage in enumerate(passages):
         text = str(passage.get("text") or "")[:LONGEST_PASSAGE]
-        taken = _analysis(passage)
+        taken = passage_analysis(passage)
         foreign = language(text) != wanted
         for place, (line, step) in enumerate(_quotable(text)):
             yield _Candidate(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import mul
 
+from chatbot.courtesy import without_courtesy
 from chatbot.domain import Assistant, Passage
 from chatbot.errors import KnowledgeBaseError
 from chatbot.models.extractive_wording import addresses, asks, refers
@@ -23,8 +24,8 @@ UNSURE = 0.4  # a relevance below it does not tell that the question stands alon
 NEAR = 0.4  # the share of its words, as found alone, that must stand with the earlier subject
 WHOLE = 0.95  # the share from which a passage has all words of a message, as of a bare keyword
 # Fitted by `benchmarks/routing.py --fit`, which also measures how well they hold elsewhere.
-_FIRST = (6.7, 2.3, -2.7, -4.1)
-_LATER = (6.1, 1.2, 1.7, 1.7, 3.2, 1.5, -3.7, -4.4)
+_FIRST = (6.9, 2.1, -2.4, -3.9)
+_LATER = (6.5, 1.9, 1.8, 1.7, 2.9, 1.4, -3.7, -4.2)
 
 _REMEMBERED = 1024
 _SUBJECT_WEIGHT = 0.5  # of a word that can name a subject
@@ -189,6 +190,8 @@ async def _look(searches: _Searches, context: str, question: str) -> _Look:
 
 
 async def _decide(searches: _Searches, context: str, question: str) -> Decision:
+    if not without_courtesy(question):
+        return Decision(knowledge=False, question=question)
     look = await _look(searches, context, question)
     knowledge = look.signals.knowledge(first=not context) >= KNOWLEDGE
     if knowledge and context and look.signals.follow_up:

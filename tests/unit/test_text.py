@@ -107,6 +107,10 @@ def test_text_is_found_by(text: str, expected: str) -> None:
         pytest.param("风景", "怎么样", "那它的风景怎么样", id="Chinese noun and phrase"),
         pytest.param("e21", "mean", "What does E21 mean?", id="code and verb"),
         pytest.param("descal", "how", "How do I descale?", id="rare verb and question word"),
+        pytest.param("password", "must", "How long must a password be?", id="auxiliary"),
+        pytest.param("保修期", "多久", "保修期多久", id="Chinese noun and question word"),
+        pytest.param("泵", "怎么", "泵怎么修", id="character tagged as part of words"),
+        pytest.param("垚", "什么", "垚是什么", id="character that the dictionary lacks"),
     ],
 )
 def test_a_word_that_tells_more_weighs_more(heavy: str, light: str, question: str) -> None:
@@ -124,6 +128,22 @@ def test_coverage_is_the_weight_of_the_words_that_occur() -> None:
     )
     assert coverage(question, tokens("The machine leaks")) < 0.1
     assert coverage([], tokens("anything")) == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        pytest.param("能请几天假", "能请", id="auxiliary and verb"),
+        pytest.param("假要提前申请", "假要", id="noun and auxiliary"),
+    ],
+)
+def test_a_word_that_holds_together_makes_no_new_one(question: str, word: str) -> None:
+    assert word not in {term.text for term in terms(question)}
+
+
+def test_a_greeting_is_no_part_of_a_question() -> None:
+    assert terms("Hello, could you tell me who wrote Walden?") == terms("who wrote Walden?")
+    assert terms("你好，请问瓦尔登湖是谁写的") == terms("瓦尔登湖是谁写的")
 
 
 def test_a_longer_word_is_partly_present_in_its_parts() -> None:

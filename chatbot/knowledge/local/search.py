@@ -17,7 +17,7 @@ from chatbot.terms import MOST_CHARACTERS, Term, terms
 from chatbot.text import is_character, language
 
 CANDIDATES = 30  # how many of the best by BM25 are looked at
-THRESHOLD = 0.14  # a passage of less relevance is not about the question
+THRESHOLD = 0.13  # a passage of less relevance is not about the question
 NEAREST = 3  # documents that are named where nothing was found
 
 _WEAK = 0.05  # the evidence from which a passage may be about the question in other words

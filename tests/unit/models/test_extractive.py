@@ -129,6 +129,12 @@ async def model(tmp_path: Path) -> AsyncIterator[ExtractiveChatModel]:
         pytest.param("How do I descale the machine?", MACHINE, id="descaling, English"),
         pytest.param("warranty", MACHINE, id="bare keyword, English"),
         pytest.param("病假", HANDBOOK, id="bare keyword, Chinese"),
+        pytest.param(
+            "Hello, could you tell me how long the probation lasts?",
+            HANDBOOK,
+            id="after a greeting, as a request",
+        ),
+        pytest.param("您好！我想知道通讯补贴是多少", HANDBOOK, id="a wish to know, Chinese"),
     ],
 )
 async def test_a_first_question_goes_where_it_is_known(
@@ -152,6 +158,9 @@ async def test_a_first_question_goes_where_it_is_known(
         pytest.param(("Who wrote Walden?", "thanks a lot"), id="thanks, English"),
         pytest.param(("Who wrote Walden?", "what's the weather in Paris today"), id="weather"),
         pytest.param(("Who wrote Walden?", "Tell me a joke"), id="a joke, English"),
+        pytest.param(("Hello, who are you?",), id="a question after a greeting"),
+        pytest.param(("嗨，你能做什么？",), id="a question after a greeting, Chinese"),
+        pytest.param(("病假怎么请", "好的谢谢，再见"), id="several courtesies"),
         pytest.param(("",), id="nothing"),
         pytest.param(("{{ 7*7 }} ${x}",), id="template syntax"),
     ],
@@ -344,6 +353,18 @@ PASSAGES = [
             id="forbidden, English",
         ),
         pytest.param("油价多少", {"outcome": "forbidden"}, "没有权限", id="forbidden, Chinese"),
+        pytest.param(
+            "Which colour has the cup of the dentist?",
+            {"passages": PASSAGES, "outcome": "found"},
+            "nothing about this was found in it. The documents that come closest: a.md, b.md.",
+            id="nothing that answers",
+        ),
+        pytest.param(
+            "油漆什么颜色",
+            {"passages": PASSAGES, "outcome": "found"},
+            "没有找到与此相关的内容。最接近的文档：a.md、b.md。",
+            id="nothing that answers, Chinese",
+        ),
         pytest.param("Hello", {}, "You can ask me about: ", id="chat, English"),
         pytest.param("你好", {}, "可以问我这些方面的问题：", id="chat, Chinese"),
         pytest.param(
@@ -378,6 +399,23 @@ async def test_only_assistants_that_may_be_asked_are_named_and_searched(question
     assert "Farm" in text
     assert "Zoo" not in text
     assert all(names == ["Farm"] for _, names in knowledge_base.asked)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("Hello, who are you?", id="who"),
+        pytest.param("Good morning, how are you today?", id="how"),
+        pytest.param("Hey, are you a robot or a person?", id="what"),
+        pytest.param("谢谢你，你叫什么名字？", id="name, Chinese"),
+    ],
+)
+async def test_a_question_about_the_chatbot_is_not_said_to_be_searched_for(
+    model: ExtractiveChatModel, question: str
+) -> None:
+    text, _ = await answered(model, question)
+
+    assert text.startswith(("Without a language model", "没有语言模型"))
 
 
 async def test_documents_that_hardly_match_are_the_nearest() -> None:

@@ -11,7 +11,6 @@ from chatbot.models.extractive_quoting import (
     LONGEST_QUOTATION,
     MOST_QUOTATIONS,
     MOST_STEPS,
-    is_clear,
     quotations,
 )
 
@@ -223,36 +222,3 @@ def test_amounts_are_preferred_where_an_amount_is_asked_for() -> None:
         "How much is a meal?", {"number": 1, "text": text}
     )
     assert "A meal takes 20 coins." not in quoted("Is it a meal?", {"number": 1, "text": text})
-
-
-@pytest.mark.parametrize(
-    ("question", "asked", "clear"),
-    [
-        pytest.param("hotel Beijing", "hotel Beijing", True, id="about it"),
-        pytest.param("quantum gravity", "quantum gravity", False, id="about something else"),
-        pytest.param("hotel Beijing: How much?", "How much?", True, id="no words of its own"),
-        pytest.param("hotel: And in Beijing?", "And in Beijing?", True, id="a word of its own"),
-        pytest.param(
-            "hotel Beijing: Who is president of France?",
-            "Who is president of France?",
-            False,
-            id="only the earlier subject",
-        ),
-    ],
-)
-def test_what_is_clearly_about_a_question(question: str, asked: str, *, clear: bool) -> None:
-    assert is_clear(question, asked, CLAIMS) is clear
-
-
-@pytest.mark.parametrize(
-    ("score", "clear"),
-    [
-        pytest.param(0.9, True, id="close in its meaning"),
-        pytest.param(0.6, False, id="not so close"),
-        pytest.param(None, False, id="no score"),
-    ],
-)
-def test_what_was_found_by_its_meaning_is_clear(score: float | None, *, clear: bool) -> None:
-    passage = {"number": 1, "text": "The pump is oiled.", "score": score}
-
-    assert is_clear("lubricate a machine", "lubricate a machine", [passage]) is clear

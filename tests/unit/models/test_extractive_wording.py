@@ -2,7 +2,13 @@
 
 import pytest
 
-from chatbot.models.extractive_wording import addresses, asks, names_subject, refers
+from chatbot.models.extractive_wording import (
+    addresses,
+    asks,
+    means_chatbot,
+    names_subject,
+    refers,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +23,7 @@ from chatbot.models.extractive_wording import addresses, asks, names_subject, re
         pytest.param("I see", False, id="statement"),
         pytest.param("thanks a lot", False, id="thanks"),
         pytest.param("收到", False, id="Chinese statement"),
+        pytest.param("Hello, how long is it", True, id="after a greeting"),
         pytest.param("", False, id="nothing"),
     ],
 )
@@ -52,6 +59,8 @@ def test_refers(text: str, *, expected: bool) -> None:
         pytest.param("你是机器人吗", True, id="Chinese"),
         pytest.param("你们的年假有几天", False, id="the company"),
         pytest.param("How old is the youth hostel?", False, id="inside a word"),
+        pytest.param("Could you tell me how old it is?", False, id="only in the request"),
+        pytest.param("你知道年假有几天吗", False, id="only in the request, Chinese"),
     ],
 )
 def test_addresses(text: str, *, expected: bool) -> None:
@@ -65,7 +74,24 @@ def test_addresses(text: str, *, expected: bool) -> None:
         pytest.param("年假有几天", True, id="Chinese"),
         pytest.param("How is it?", False, id="only grammar"),
         pytest.param("好的", False, id="Chinese, only grammar"),
+        pytest.param("Good morning, how are you?", False, id="only in the greeting"),
     ],
 )
 def test_names_subject(text: str, *, expected: bool) -> None:
     assert names_subject(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("Hello, who are you?", True, id="who"),
+        pytest.param("Are you a robot?", True, id="what kind"),
+        pytest.param("Which language model are you?", True, id="at the end"),
+        pytest.param("你用的是什么模型？", True, id="Chinese"),
+        pytest.param("Are you open on Sundays?", False, id="the company"),
+        pytest.param("你们几点开门", False, id="the company, Chinese"),
+        pytest.param("Do you know who invented paper?", False, id="only in the request"),
+    ],
+)
+def test_means_chatbot(text: str, *, expected: bool) -> None:
+    assert means_chatbot(text) is expected
