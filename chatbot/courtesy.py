@@ -1,7 +1,8 @@
 """What a message says beside its point: greetings, thanks, "could you tell me"."""
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 
 LONGEST = 1000  # characters: a longer message is read as it is
 
@@ -44,17 +45,15 @@ _PARTING = r"再见|拜拜|回[头见]见?|[明下]\w{0,2}见|好好休息|做�
 _CHINESE = f"(?>{_HAIL}|{_OBLIGED}|{_EXCUSE}|{_NOTED}|{_PARTING})"
 
 # A clause that is nothing else.
-_CLAUSE = re.compile(
+_CLAUSE = (
     rf"(?P<before>^|[{_ENDS}])\s*(?:{_ENGLISH}(?: (?:and )?{_ENGLISH})*+|{_CHINESE}++)\s*"
-    rf"(?=$|[{_ENDS}])",
-    re.IGNORECASE,
+    rf"(?=$|[{_ENDS}])"
 )
 # The same before a question that goes on without a comma.
-_OPENING = re.compile(
+_OPENING = (
     rf"^(?:{_GREETING}|thanks|thank you|ok|okay) (?=(?:what|who|whom|whose|when|where|which|why"
     r"|how|can|could|do|does|did|is|are|was|were|will|would|should|may|i|i'd|please|tell)\b)"
-    rf"|^(?>你好(?!像)|您好|{_EXCUSE})++(?=\w)",
-    re.IGNORECASE,
+    rf"|^(?>你好(?!像)|您好|{_EXCUSE})++(?=\w)"
 )
 _FRAME_ENGLISH = (
     r"(?:(?:can|could|would|will|may) you |please |kindly )*+"
@@ -73,10 +72,9 @@ _FRAME_CHINESE = (
     "|[你您](?:知不知道|知道|了解|清楚)|(?:请|麻烦)?告诉我"
 )
 # What makes a request of a question; without a question after it, it is one to the chatbot.
-_FRAME = re.compile(
+_FRAME = (
     rf"(?P<before>^|[{_ENDS}])\s*(?:(?:{_FRAME_ENGLISH}) +(?=\w)"
-    rf"|(?>{_FRAME_CHINESE})++(?=[\w《“「]))",
-    re.IGNORECASE,
+    rf"|(?>{_FRAME_CHINESE})++(?=[\w《“「]))"
 )
 _LEADING = re.compile(rf"^[{_ENDS}\s]+")
 
@@ -89,7 +87,14 @@ def without_courtesy(text: str) -> str:
     """
     if len(text) > LONGEST:
         return text
-    plain = _LEADING.sub("", _CLAUSE.sub(r"\g<before>", text.strip()))
-    plain = _LEADING.sub("", _OPENING.sub("", plain))
-    plain = _LEADING.sub("", _FRAME.sub(r"\g<before>", plain))
+    clause, opening, frame = _patterns()
+    plain = _LEADING.sub("", clause.sub(r"\g<before>", text.strip()))
+    plain = _LEADING.sub("", opening.sub("", plain))
+    plain = _LEADING.sub("", frame.sub(r"\g<before>", plain))
     return plain if any(character.isalnum() for character in plain) else ""
+
+
+@cache
+def _patterns() -> Sequence[re.Pattern[str]]:
+    """Return the patterns, compiled when first used: a start does not wait for them."""
+    return [re.compile(each, re.IGNORECASE) for each in (_CLAUSE, _OPENING, _FRAME)]
