@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pymongo import AsyncMongoClient
+
 from chatbot.domain import (
     LoadedHistory,
     Match,
@@ -16,7 +18,7 @@ from chatbot.domain import (
     TurnStatus,
 )
 from chatbot.errors import HistoryError
-from chatbot.history.connection import open_client
+from chatbot.history.connection import Client, open_client
 from chatbot.history.entries import Entry, Recent, microseconds
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
@@ -119,9 +121,17 @@ async def active_at(history: SessionStore, name: str, moment: datetime) -> None:
         )
 
 
+def looking_into(mongod: Mongod) -> Client:
+    """Return a client for what a test itself does: it has the time that it takes.
+
+    What it does outlives a server that is killed at once.
+    """
+    return AsyncMongoClient(mongod.uri, journal=True, tz_aware=True)
+
+
 async def empty(mongod: Mongod, database: str) -> None:
     """Remove what other tests left; quicker than to make a database for each."""
-    async with open_client(mongod.uri) as client:
+    async with looking_into(mongod) as client:
         for name in await client[database].list_collection_names():
             await client[database][name].delete_many({})
 

@@ -12,6 +12,7 @@ from chatbot.history.connection import Client, open_client
 from chatbot.history.mongodb import MongoChatHistory
 from tests.integration.history.stores import turn
 from tests.servers.mongod import Mongod
+from tests.stopwatch import Stopwatch
 
 SESSION = Session(session_id="s")
 LONG = "serverSelectionTimeoutMS=30000&connectTimeoutMS=30000&timeoutMS=60000"
@@ -71,10 +72,11 @@ def silent() -> Iterator[str]:
 async def failing(client: Client) -> float:
     """Return the seconds that a call takes until it is given up."""
     history = MongoChatHistory(client, database="x", collection="c", ttl_days=1)
-    start = time.perf_counter()
+    start, stopwatch = time.perf_counter(), Stopwatch()
     with pytest.raises(HistoryError) as raised:
         await history.load(SESSION, limit=1)
-    took = time.perf_counter() - start
+    took = stopwatch.seconds()
+    assert time.perf_counter() - start > 0.3  # it was waited for
     assert raised.value.retryable
     await history.close()
     return took
@@ -82,7 +84,7 @@ async def failing(client: Client) -> float:
 
 async def test_a_silent_server_costs_a_call_less_than_a_second(silent: str) -> None:
     async with open_client(silent) as client:
-        assert 0.3 < await failing(client) < 1.3
+        assert await failing(client) < 1.3
 
 
 async def test_no_option_makes_a_call_longer_and_that_is_said(

@@ -8,12 +8,13 @@ import pytest
 
 from chatbot.domain import Session
 from chatbot.errors import HistoryError
-from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.images.image import Image, image_of
 from chatbot.ports import SessionStore
 from tests.integration.history.stores import (
+    active_at,
+    looking_into,
     mongo_history,
     resilient_history,
     turn,
@@ -24,7 +25,7 @@ ALICE = Session(session_id="s", user_id="alice")
 OTHER = Session(session_id="t", user_id="alice")
 BOB = Session(session_id="s", user_id="bob")
 DATABASE = "images"
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 def png(text: str) -> Image:
@@ -84,17 +85,16 @@ async def test_a_user_who_is_forgotten_leaves_no_images(history: SessionStore) -
 
 
 async def test_images_of_an_expired_session_are_removed(tmp_path: Path) -> None:
-    path = tmp_path / "history.sqlite3"
-    second = 1 / 24 / 3600
-    async with LocalChatHistory(path, ttl_days=second / 5) as history:
+    path, two_days_ago = tmp_path / "history.sqlite3", datetime.now(UTC) - timedelta(days=2)
+    async with LocalChatHistory(path, ttl_days=1) as history:
         await history.keep_image(ALICE, ONE)
         await history.save(ALICE, turn("1", started_at=datetime.now(UTC)))
         assert await history.find_image("alice", ONE.name) == ONE
-        await asyncio.sleep(0.25)
+        await active_at(history, "s", two_days_ago)
         await history.keep_image(ALICE, TWO)  # the session begins anew
         assert await history.find_image("alice", ONE.name) is None
-        await asyncio.sleep(0.25)
-    async with LocalChatHistory(path, ttl_days=second / 5) as history:  # which sweeps
+        await active_at(history, "s", two_days_ago)
+    async with LocalChatHistory(path, ttl_days=1) as history:  # which sweeps
         assert await history.find_image("alice", TWO.name) is None
 
 
@@ -146,8 +146,8 @@ async def test_images_of_an_outage_reach_mongodb_and_leave_the_machine(tmp_path:
             assert await history.find_image("alice", ONE.name) == ONE
             with pytest.raises(HistoryError, match="Until it is back"):
                 await history.find_image("alice", TWO.name)
-            server.recover()
-            async with asyncio.timeout(PATIENCE), open_client(server.uri) as client:
+            await asyncio.to_thread(server.recover)
+            async with asyncio.timeout(PATIENCE), looking_into(server) as client:
                 images = client[DATABASE]["chat_history_images"]
                 while await images.count_documents({}) == 0:  # noqa: ASYNC110 - nobody is told
                     await asyncio.sleep(0.05)

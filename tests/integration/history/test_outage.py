@@ -19,12 +19,19 @@ from chatbot.history.connection import open_client
 from chatbot.history.local import LocalChatHistory
 from chatbot.history.mongodb import MongoChatHistory
 from chatbot.history.resilient import ResilientChatHistory
-from tests.integration.history.stores import Away, mongo_history, resilient_history, turn
+from tests.integration.history.stores import (
+    Away,
+    looking_into,
+    mongo_history,
+    resilient_history,
+    turn,
+)
 from tests.servers.mongod import Mongod
+from tests.stopwatch import Stopwatch
 
 SESSION = Session(session_id="s", user_id="alice")
 DATABASE = "outage"
-PATIENCE = 15.0
+PATIENCE = 60.0
 LOST_SECONDS = 1.3  # the second that a server which hangs may cost, and what is done besides
 
 Fault = Callable[[Mongod], None]
@@ -40,7 +47,7 @@ def fragile() -> Iterator[Mongod]:
 async def server(fragile: Mongod) -> AsyncIterator[Mongod]:
     """A MongoDB that the test may stop."""
     fragile.recover()
-    async with open_client(fragile.uri) as client:
+    async with looking_into(fragile) as client:
         await client.drop_database(DATABASE)
     yield fragile
     fragile.recover()
@@ -59,8 +66,15 @@ async def recovered(history: ResilientChatHistory) -> None:
 
 
 async def stored(server: Mongod, session: Session = SESSION) -> list[str]:
-    async with mongo_history(server, DATABASE) as history:
-        return [turn.id for turn in (await history.load(session, limit=1000)).turns]
+    """Return the turns that MongoDB holds. One that has just started may be slow to tell."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            async with mongo_history(server, DATABASE) as history:
+                return [turn.id for turn in (await history.load(session, limit=1000)).turns]
+        except HistoryError:
+            if time.monotonic() > end:
+                raise
 
 
 async def arrived(server: Mongod, expected: list[str], session: Session = SESSION) -> None:
@@ -104,10 +118,10 @@ async def test_a_conversation_goes_on_and_arrives_once_and_in_order(
 
 
 async def _timed_turn(history: ResilientChatHistory, number: int, said: str = "") -> float:
-    start = time.perf_counter()
+    stopwatch = Stopwatch()
     loaded = await history.load(SESSION, limit=20)
     degraded = await history.save(SESSION, turn(str(number), second=number))
-    took = time.perf_counter() - start
+    took = stopwatch.seconds()
     assert said in loaded.degraded
     assert said in degraded
     assert bool(loaded.degraded or degraded) is bool(said)
@@ -122,11 +136,11 @@ async def test_a_hung_server_costs_one_call_at_most_a_second(
     async with opened(server, path) as history:
         await history.save(SESSION, turn("0"))
         server.pause()
-        start = time.perf_counter()
+        stopwatch = Stopwatch()
         degraded = await asyncio.gather(
             *(history.save(Session(session_id=f"s{n}"), turn("1")) for n in range(10))
         )
-        assert time.perf_counter() - start < LOST_SECONDS
+        assert stopwatch.seconds() < LOST_SECONDS
         assert all(degraded)
         server.resume()
         await recovered(history)
@@ -392,7 +406,7 @@ async def test_what_is_kept_here_is_never_given_for_the_whole(
         other = {"version": 1, "session_id": "s", "title": "another", "turns": []}
         with pytest.raises(HistoryError):  # it might be mixed with what is there
             await import_session(history, other, user_id=SESSION.user_id, session_id="t")
-        server.recover()
+        await asyncio.to_thread(server.recover)
         await recovered(history)
         assert len((await export_session(history, SESSION))["turns"]) == 1
 
@@ -422,7 +436,7 @@ async def test_copies_in_memory_do_not_grow_without_end(server: Mongod) -> None:
                 assert await history.save(session, turn("2", started_at=datetime.now(UTC)))
             await local.file.write(partial(outbox.drop_copies, keep=0))
             assert await local.file.read(kept) == [each.key for each in sessions[:6]]
-            server.recover()
+            await asyncio.to_thread(server.recover)
             await recovered(history)
             for session in sessions[:6]:
                 assert [each.id for each in await history.turns(session)] == ["1", "2"]

@@ -93,10 +93,13 @@ async def test_a_history_outlives_its_process_and_may_be_opened_again(tmp_path: 
 
 
 async def test_an_expired_session_is_not_shown_and_begins_anew(tmp_path: Path) -> None:
-    async with LocalChatHistory(tmp_path / "history", ttl_days=0.2 / 86400) as history:
+    two_days_ago = microseconds(datetime.now(UTC) - timedelta(days=2))
+    async with LocalChatHistory(tmp_path / "history", ttl_days=1) as history:
         await history.save(SESSION, turn("old"))
         assert len((await history.load(SESSION, limit=9)).turns) == 1
-        await asyncio.sleep(0.21)
+        await history.file.write(
+            lambda file: file.execute("UPDATE sessions SET last_active = ?", [two_days_ago])
+        )
         assert (await history.load(SESSION, limit=9)).turns == ()
         assert await history.find(SESSION, "old") is None
         assert await history.sessions("anonymous", limit=9) == ()

@@ -19,9 +19,9 @@ async def test_a_wait_that_is_cancelled_when_its_time_is_over_leaves_the_lock(
                 await _async_cond_wait(condition, 0.05)
 
         waiting = asyncio.create_task(wait_for_a_connection())
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0)  # it waits
         await lock.acquire()
-        await asyncio.sleep(0.06)  # its time is over while another one has the lock
+        await asyncio.sleep(0.1)  # its time is over while another one has the lock
         waiting.cancel()
         if free:
             lock.release()
