@@ -1,6 +1,7 @@
 """Turns under the LangGraph server are traced as those in Python are."""
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -47,7 +48,7 @@ async def test_a_run_is_one_trace_of_its_thread(tmp_path: Path) -> None:
             async with get_client(url=url) as client:
                 thread = (await client.threads.create())["thread_id"]
                 for question in (QUESTION, "Does it fail now?"):
-                    said = {"messages": [{"role": "user", "content": question}]}
+                    said: dict[str, Any] = {"messages": [{"role": "user", "content": question}]}
                     async for _ in client.runs.stream(
                         thread, "chatbot", input=said, stream_mode="custom"
                     ):
