@@ -12,7 +12,7 @@ from tests.servers.ragflow_knowledge import EMBEDDING_MODEL, Dataset, Document
 async def opened(
     server: RagflowServer,
     *,
-    timeout_seconds: float = 5,
+    timeout_seconds: float = 30,
     key: str | None = None,
     list_seconds: float = 60,
 ) -> AsyncIterator[RagflowKnowledgeBase]:

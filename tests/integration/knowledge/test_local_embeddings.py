@@ -43,9 +43,9 @@ def folder(tmp_path: Path) -> Path:
     return path.parent
 
 
-def embedder(server: EmbeddingServer) -> Embedder:
+def embedder(server: EmbeddingServer, *, query_seconds: float = 30) -> Embedder:
     client = EndpointClient(server.base_url, api_key=KEY, name="scripted for embeddings")
-    return Embedder(client, "scripted", query_seconds=1, pause_seconds=0.01)
+    return Embedder(client, "scripted", query_seconds=query_seconds, pause_seconds=0.01)
 
 
 @asynccontextmanager
@@ -54,11 +54,12 @@ async def opened(
     folder: Path,
     *,
     rest_seconds: float = 60,
+    query_seconds: float = 30,
     generous: bool = False,
 ) -> AsyncIterator[LocalKnowledgeBase]:
     data_dir = folder.parent / "data"
     similarity = Similarity(
-        embedder(server),
+        embedder(server, query_seconds=query_seconds),
         VectorStore(data_dir / "vectors"),
         threshold=0.5,
         rest_seconds=rest_seconds,
@@ -226,6 +227,7 @@ async def test_a_failing_endpoint_does_not_hinder_the_index(
         assert (await knowledge_base.settled()).startswith("Searched by words alone")
         assert documents(await find(knowledge_base, "pump oil")) == ["pump.md"]
 
+        await knowledge_base.settled()  # the search has begun to embed, too
         server.fault = None
         assert await knowledge_base.settled() == ""
         found = await find(knowledge_base, "鸭子")
@@ -260,7 +262,7 @@ async def test_a_refused_text_does_not_cost_the_others(
 
 
 async def test_a_slow_endpoint_is_not_waited_for(server: EmbeddingServer, folder: Path) -> None:
-    async with opened(server, folder) as knowledge_base:
+    async with opened(server, folder, query_seconds=1) as knowledge_base:
         await knowledge_base.assistants()
         server.fault = hang
         found = await find(knowledge_base, "pump oil")  # this also begins to embed

@@ -20,10 +20,10 @@ ANSWER = f"{BEST} [ID:0]"
 
 @asynccontextmanager
 async def opened(
-    server: RagflowServer, *, silence_seconds: float = 5
+    server: RagflowServer, *, silence_seconds: float = 30
 ) -> AsyncIterator[RagflowAnswers]:
     transport = RagflowTransport(
-        server.url, server.key, timeout_seconds=2, retry_seconds=(0.01,), recheck_seconds=0.05
+        server.url, server.key, timeout_seconds=30, retry_seconds=(0.01,), recheck_seconds=0.05
     )
     answers = RagflowAnswers(
         transport, RagflowKnowledgeBase(transport), silence_seconds=silence_seconds
@@ -106,7 +106,8 @@ async def test_markers_that_come_with_the_last_frame_are_read() -> None:
 async def test_a_failed_answer_is_a_typed_error(shape: str, kind: str, sentence: str) -> None:
     with RagflowServer() as server:
         server.completions.shape = shape
-        async with opened(server, silence_seconds=0.3) as answers:
+        seconds = 0.3 if shape == "stalls" else 30
+        async with opened(server, silence_seconds=seconds) as answers:
             with pytest.raises(KnowledgeBaseError, match=sentence) as caught:
                 await answered(answers)
             assert await answers.check() == ""  # RAGFlow as a whole is not given up
@@ -195,7 +196,9 @@ async def test_a_session_of_ragflow_lives_for_one_question() -> None:
         async with opened(server) as answers:
             await answered(answers)
             await answered(answers)
-            await asyncio.sleep(0.1)
+            async with asyncio.timeout(20):
+                while len(server.completions.deleted) < 2:  # noqa: ASYNC110 - the server tells nobody
+                    await asyncio.sleep(0.01)
             assert server.completions.deleted == list(server.completions.sessions)
             assert len(server.completions.deleted) == 2
 

@@ -1,5 +1,4 @@
 import asyncio
-import time
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -10,6 +9,7 @@ from tests.integration.knowledge.ragflow import opened
 from tests.servers.loopback import Reply, Request
 from tests.servers.ragflow import KEY, RagflowServer
 from tests.servers.ragflow_faults import enveloped
+from tests.stopwatch import Stopwatch
 
 QUESTION = "年假有几天？"
 
@@ -56,7 +56,8 @@ async def test_a_lasting_fault_is_a_typed_error(fault: str, kind: str, sentence:
     with RagflowServer() as server:
         assistants = await assistants_of(server)
         server.fail("/retrieval", fault)
-        async with opened(server, timeout_seconds=0.4) as knowledge_base:
+        seconds = 0.4 if fault in {"stall", "slow drip"} else 30
+        async with opened(server, timeout_seconds=seconds) as knowledge_base:
             with pytest.raises(KnowledgeBaseError, match=sentence) as caught:
                 await knowledge_base.search(QUESTION, assistants=assistants[:1], limit=5)
     assert caught.value.kind == kind
@@ -192,11 +193,11 @@ async def test_a_dead_ragflow_costs_later_turns_nothing() -> None:
             server.pause()
             with pytest.raises(KnowledgeBaseError, match="cannot be reached"):
                 await knowledge_base.search(QUESTION, assistants=assistants, limit=5)
-            started = time.perf_counter()
+            stopwatch = Stopwatch()
             for _ in range(20):
                 with pytest.raises(KnowledgeBaseError) as caught:
                     await knowledge_base.search(QUESTION, assistants=assistants, limit=5)
-            assert time.perf_counter() - started < 0.2
+            assert stopwatch.seconds() < 0.2
             assert caught.value.retry_after is not None
             server.resume()
             await asyncio.sleep(1.1)  # the pause after which it is looked at again
@@ -210,10 +211,10 @@ async def test_a_ragflow_that_hangs_costs_later_turns_little() -> None:
             assistants = await knowledge_base.assistants()
             server.fail("/", "stall")
             for allowed in (0.7, 0.35, 0.1, 0.1):
-                started = time.perf_counter()
+                stopwatch = Stopwatch()
                 with pytest.raises(KnowledgeBaseError):
                     await knowledge_base.search(QUESTION, assistants=assistants, limit=5)
-                assert time.perf_counter() - started < allowed
+                assert stopwatch.seconds() < allowed
 
 
 async def test_a_slow_assistant_does_not_hold_back_the_others() -> None:
@@ -225,9 +226,9 @@ async def test_a_slow_assistant_does_not_hold_back_the_others() -> None:
 
     with RagflowServer() as server:
         server.fail("/retrieval", stall_for_walden)
-        async with opened(server, timeout_seconds=0.6) as knowledge_base:
+        async with opened(server, timeout_seconds=1.2) as knowledge_base:
             assistants = await knowledge_base.assistants()
-            async with asyncio.timeout(0.6):  # the same limit, as the graph has it
+            async with asyncio.timeout(1.2):  # the same limit, as the graph has it
                 findings = await knowledge_base.search(QUESTION, assistants=assistants, limit=5)
             assert findings.passages[0].document == "员工手册.md"
             assert "no answer" in findings.failures["瓦尔登湖"]
@@ -245,14 +246,14 @@ async def test_a_hundred_searches_at_once_do_not_wait_for_each_other() -> None:
         server.fail("/retrieval", slow)
         async with opened(server) as knowledge_base:
             assistants = (await knowledge_base.assistants())[:1]
-            started = time.perf_counter()
+            stopwatch = Stopwatch()
             await asyncio.gather(
                 *(
                     knowledge_base.search(QUESTION, assistants=assistants, limit=5)
                     for _ in range(100)
                 )
             )
-            assert time.perf_counter() - started < 4  # one after the other they take 30
+            assert stopwatch.seconds() < 4  # one after the other they take 30
 
 
 async def test_nothing_blocks_the_event_loop() -> None:
@@ -272,7 +273,8 @@ async def test_a_cancelled_search_leaves_nothing_behind() -> None:
             search = asyncio.create_task(
                 knowledge_base.search(QUESTION, assistants=assistants, limit=5)
             )
-            await asyncio.sleep(0.1)
+            while not server.asked("/retrieval"):  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.01)
             search.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await search

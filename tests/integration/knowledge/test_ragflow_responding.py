@@ -45,12 +45,12 @@ def only_pump(**settings: Any) -> Sequence[Chat]:
 async def opened(
     server: RagflowServer,
     *script: Said,
-    silence_seconds: float = 5,
-    turn_seconds: float = 10,
+    silence_seconds: float = 30,
+    turn_seconds: float = 60,
     responds: bool = True,
 ) -> AsyncIterator[Chatbot]:
     transport = RagflowTransport(
-        server.url, server.key, timeout_seconds=2, retry_seconds=(0.01,), recheck_seconds=0.05
+        server.url, server.key, timeout_seconds=30, retry_seconds=(0.01,), recheck_seconds=0.05
     )
     answers = RagflowAnswers(
         transport, RagflowKnowledgeBase(transport), silence_seconds=silence_seconds
@@ -203,7 +203,8 @@ async def test_markers_are_checked_however_they_are_written() -> None:
 async def test_an_error_is_no_answer(shape: str, reason: str, responds: bool) -> None:
     with RagflowServer(only_pump()) as server:
         server.completions.shape = shape
-        async with opened(server, PUMP, silence_seconds=0.2, responds=responds) as bot:
+        seconds = 0.2 if shape == "stalls" else 30
+        async with opened(server, PUMP, silence_seconds=seconds, responds=responds) as bot:
             events = await events_of(bot)
     end = last(events, "end")
     assert "cannot be reached" in end["full_answer"]
@@ -348,7 +349,7 @@ async def test_a_stopped_answer_is_kept_and_ragflow_is_left() -> None:
                     if event["type"] == "content":
                         break
             (turn,) = await bot.turns("s")
-        for _ in range(100):
+        for _ in range(2000):
             if server.completions.abandoned and server.completions.deleted:
                 break
             await asyncio.sleep(0.01)
