@@ -114,7 +114,7 @@ async def rename_session(
     session_id: str, body: Title, bot: Bot, user_id: CurrentUser
 ) -> SessionName:
     """Give a conversation another title."""
-    await existing(bot, session_id, user_id)
+    await _known(bot, session_id, user_id)
     await bot.rename(session_id, body.title, user_id=user_id)
     return SessionName(session_id=session_id)
 
@@ -122,7 +122,7 @@ async def rename_session(
 @router.get("/{session_id}/export")
 async def export_session(session_id: str, bot: Bot, user_id: CurrentUser) -> JSONResponse:
     """Give a whole conversation as a file."""
-    await existing(bot, session_id, user_id)
+    await _known(bot, session_id, user_id)
     data = await bot.export(session_id, user_id=user_id)
     name = quote(f"{session_id}.json", safe="")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
@@ -171,10 +171,10 @@ async def stop_session(
 async def delete_session(
     session_id: str, bot: Bot, running: Running, user_id: CurrentUser
 ) -> Removed:
-    """Forget a conversation."""
+    """Forget a conversation. Of one that cannot be seen now, it is done later."""
     await running.settled(user_id, session_id)
     turns = await bot.clear(session_id, user_id=user_id)
-    if not turns:
+    if not turns and not await bot.ports.history.check():
         raise NotFoundError(NO_SESSION)
     return Removed(session_id=session_id, turns=turns)
 
@@ -194,3 +194,17 @@ async def existing(bot: Bot, session_id: str, user_id: str) -> None:
     """
     if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
         raise NotFoundError(NO_SESSION)
+
+
+async def _known(bot: Bot, session_id: str, user_id: str) -> None:
+    """Refuse the same, but say so where nobody can know, as the store is away.
+
+    The page reads conversations that nobody has begun, so that goes by `existing`.
+
+    Raises:
+        NotFoundError: There is none.
+        HistoryError: There may be one.
+    """
+    if not await bot.turns(session_id, user_id=user_id, limit=1, replaced=True):
+        error = await bot.missing(NO_SESSION)
+        raise NotFoundError(error.message) if isinstance(error, InputError) else error

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from tests.integration.http.workers import Workers, workers
 from tests.servers.model import Brain, call
@@ -17,6 +18,15 @@ def client_of_a_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[htt
         answer="25 days [1].",
     )
     with workers(tmp_path_factory.mktemp("one"), brain) as running:
+        yield one(running)
+
+
+@pytest.fixture(name="away", scope="module")
+def client_while_mongodb_is_away(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[httpx.Client]:
+    folder, uri = tmp_path_factory.mktemp("away"), SecretStr("mongodb://127.0.0.1:9")
+    with workers(folder, Brain(), mongodb_uri=uri) as running:
         yield one(running)
 
 
@@ -173,3 +183,25 @@ def test_user_forgets_everything(client: httpx.Client) -> None:
     ask(client, "leave?", "two")
     assert client.delete("/api/sessions").json() == {"sessions": 2}
     assert client.get("/api/sessions").json() == {"sessions": []}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        pytest.param("PATCH", "s", {"title": "x"}, 503, id="rename"),
+        pytest.param("GET", "s/export", None, 503, id="export"),
+        pytest.param("GET", "s/turns/7/why", None, 503, id="why"),
+        pytest.param("POST", "s/turns/7/feedback", {"thumb": "up"}, 503, id="feedback"),
+        pytest.param("DELETE", "s", None, 200, id="delete, which is done later"),
+        pytest.param("GET", "s", None, 404, id="read, as the page does what is not begun"),
+    ],
+)
+def test_while_mongodb_is_away_nobody_knows_what_there_is(
+    away: httpx.Client, method: str, path: str, body: object, status: int
+) -> None:
+    response = away.request(method, f"/api/sessions/{path}", json=body)
+
+    assert response.status_code == status
+    if status == httpx.codes.SERVICE_UNAVAILABLE:
+        error = response.json()["error"]
+        assert (error["code"], error["retryable"]) == ("history_unavailable", True)
