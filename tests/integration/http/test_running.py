@@ -85,24 +85,34 @@ async def test_close_stops_what_runs_and_waits_until_it_is_kept() -> None:
 
 
 async def test_settled_waits_for_stopped_turns_of_the_session_alone() -> None:
-    async def events(seconds: float) -> AsyncGenerator[Event, None]:
+    own_kept, other_kept = asyncio.Event(), asyncio.Event()
+
+    async def events(kept: asyncio.Event) -> AsyncGenerator[Event, None]:
         try:
             await asyncio.sleep(60)
             yield {"type": "content", "data": "a"}
         finally:
-            await asyncio.sleep(seconds)
+            await kept.wait()
 
     async with RunningTurns() as running:
-        own = running.start(SESSION, events(0.05))
-        other = running.start(Session(session_id="other"), events(0.3))
+        own = running.start(SESSION, events(own_kept))
+        other = running.start(Session(session_id="other"), events(other_kept))
         await asyncio.sleep(0)
         own.stop()
         other.stop()
-        await running.settled(SESSION.user_id, SESSION.session_id)
+        settled = asyncio.create_task(running.settled(SESSION.user_id, SESSION.session_id))
+        await asyncio.sleep(0.01)
+        assert not settled.done()
+        own_kept.set()
+        await settled
 
         assert own.task.done()
         assert not other.task.done()
-        await running.settled(SESSION.user_id)
+        settled = asyncio.create_task(running.settled(SESSION.user_id))
+        await asyncio.sleep(0.01)
+        assert not settled.done()
+        other_kept.set()
+        await settled
         assert other.task.done()
 
 

@@ -102,7 +102,8 @@ async def interrupt() -> str:
 
 HERE = datetime.now().astimezone()
 LEAVING = [leave, leave_at_once, Leaving(), get_out]
-BOX = Toolbox(tools=[add, fail, sleep, tell, blocking, show, break_off, *LEAVING], seconds=0.1)
+BOX = Toolbox(tools=[add, fail, tell, blocking, show, break_off, *LEAVING], seconds=30)
+HURRIED = Toolbox(tools=[sleep], seconds=0.1)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,6 @@ async def test_a_call_is_run(name: str, arguments: dict[str, Any], result: str) 
         ),
         pytest.param(ToolCall(name="add", problem="not JSON"), "not JSON", id="unreadable"),
         pytest.param(ToolCall(name="fail"), "no luck", id="the tool fails"),
-        pytest.param(ToolCall(name="sleep"), "within 0.1 seconds", id="the tool hangs"),
         pytest.param(ToolCall(name="break_off"), "broke off", id="the tool breaks off"),
         pytest.param(ToolCall(name="leave"), "exit code 3", id="the tool ends the process"),
         pytest.param(ToolCall(name="leave_at_once"), "code enough", id="so does its thread"),
@@ -145,6 +145,12 @@ async def test_what_goes_wrong_is_told_to_the_model(call: ToolCall, told: str) -
     done = await BOX.run(call)
     assert done.failed
     assert re.search(told, done.text)
+
+
+async def test_a_tool_that_hangs_is_given_up() -> None:
+    done = await HURRIED.run(ToolCall(name="sleep"))
+    assert done.failed
+    assert "within 0.1 seconds" in done.text
 
 
 async def test_a_turn_that_is_stopped_stops_its_tool() -> None:
