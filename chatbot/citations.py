@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from chatbot.domain import Passage
-from chatbot.markers import BLANKS, OPENERS, Marker, Prose, read_marker
+from chatbot.markers import BLANKS, OPENERS, Marker, read_marker
+from chatbot.prose import Prose
 
 _PLAIN = re.compile(r"[^\[［【(（#`~>\\\n]+")
 _RUN = re.compile(r"[^\s\[［【(（#`~>\\]+")  # nothing that begins or ends a marker or code
@@ -34,7 +35,7 @@ class CitationFilter:
     """Lets an answer pass and keeps its markers in line with the passages.
 
     Every form of marker that models write becomes `[n]`, a number without a passage disappears
-    together with one blank before it. Code, links, indices and quoted lines stay as they are.
+    together with one blank before it. Code, links and indices stay as they are.
     Held back is never more than a blank and one unfinished marker.
 
     `first` is the number that the text gives to the first passage: 1, or 0 in answers of

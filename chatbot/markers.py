@@ -1,4 +1,4 @@
-"""The forms in which models write citation markers, and the text where none is meant."""
+"""The forms in which models write citation markers."""
 
 import re
 from dataclasses import dataclass
@@ -68,9 +68,6 @@ _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:\.[A-Za-z_$][A-Za-z0-9_$]*)*\Z")
 _CODE = re.compile(r"[a-z]{1,3}|.*[_$].*|[a-z]{2,}[A-Z].*|[a-z]{2,}(?:\.[a-z]\w*)+")
 _UNIT = re.compile(r"\d[ \u00a0]?[a-z]{1,3}\Z")
 _CHAINED = re.compile(r"[A-Za-z0-9_](?:\[[^\[\]\s]*\]|\([^()\s]*\))\Z")
-TAIL = 48
-CODE_INDENT = 4
-FENCE_LENGTH = 3
 
 Reading = Literal["unfinished", "none"]
 
@@ -162,102 +159,3 @@ def _numbers(match: re.Match[str], first: int) -> tuple[int, ...] | None:
             return None
         numbers += range(lowest, highest + 1)
     return tuple(dict.fromkeys(numbers))
-
-
-class Prose:
-    """Follows a text and knows where it is prose, and what stands last.
-
-    Code spans, fenced code, and quoted lines (`>`) are not prose. Follows CommonMark as far as
-    that can be known without looking ahead: an open span ends with its paragraph.
-    """
-
-    def __init__(self) -> None:
-        self.before = ""
-        self.line_is_empty = True
-        self._escaped = False
-        self._indent = 0
-        self._mode: Literal["prose", "code", "fence", "fence_end", "quote"] = "prose"
-        self._fence = ("`", 0)
-        self._opening_line = False
-        self._run = ("", 0, False)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether only a character that begins something can change what the text is."""
-        return (
-            self._mode == "prose"
-            and not self.line_is_empty
-            and not self._run[1]
-            and not self._escaped
-        )
-
-    def is_verbatim(self, character: str) -> bool:
-        """Tell whether `character`, which comes next, belongs to code or to a quotation."""
-        if self._run[1] and character != self._run[0]:
-            self._end_run()
-        return self._mode != "prose" or self._escaped
-
-    def take(self, piece: str) -> None:
-        """Go on by a piece of the text."""
-        for character in piece if len(piece) == 1 else (piece[:1], piece[-1:]):
-            self._take(character)
-        self.before = (self.before + piece)[-TAIL:]
-
-    def take_marker(self) -> None:
-        """Go on behind a marker that is shown."""
-        self._take("]")
-        self.before = ""
-
-    def _take(self, character: str) -> None:
-        if self._run[1] and character != self._run[0]:
-            self._end_run()
-        escaped, self._escaped = self._escaped, False
-        if character in "`~" and not escaped:
-            char, length, at_start = self._run
-            if char != character:
-                length, at_start = 0, self.line_is_empty and self._indent < CODE_INDENT
-            self._run = (character, length + 1, at_start)
-            self.line_is_empty = False
-            return
-        if character == "\n":
-            self._end_line()
-        elif character in BLANKS or character == "\r":
-            self._indent += self.line_is_empty
-        else:
-            if character == ">" and self.line_is_empty and self._mode == "prose":
-                self._mode = "quote"
-            elif character == "\\" and not escaped and self._mode == "prose":
-                self._escaped = True
-            if self._mode == "fence_end":
-                self._mode = "fence"
-            self.line_is_empty = False
-
-    def _end_line(self) -> None:
-        if self._mode in {"quote", "fence_end"} or (
-            self._mode == "code" and self.line_is_empty
-        ):
-            self._mode = "prose"
-        self._opening_line = False
-        self.line_is_empty = True
-        self._indent = 0
-
-    def _end_run(self) -> None:
-        (char, length, at_start), self._run = self._run, ("", 0, False)
-        if self._mode == "prose":
-            if at_start and length >= FENCE_LENGTH:
-                self._mode, self._fence, self._opening_line = "fence", (char, length), True
-            elif char == "`":
-                self._mode, self._fence = "code", (char, length)
-        elif (
-            self._mode == "fence"
-            and (char, self._fence[0]) == ("`", "`")
-            and self._opening_line
-        ):
-            self._mode = "prose" if length == self._fence[1] else "code"
-        elif self._mode == "fence" and at_start and char == self._fence[0]:
-            if length >= self._fence[1]:
-                self._mode = "fence_end"
-        elif self._mode == "fence_end":
-            self._mode = "fence"
-        elif self._mode == "code" and (char, length) == self._fence:
-            self._mode = "prose"

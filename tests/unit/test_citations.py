@@ -62,6 +62,13 @@ def shown(
         pytest.param("every 30 min[1]", "every 30 min[1]", [1], id="after a unit"),
         pytest.param("[1](见附件)", "[1](见附件)", [1], id="a remark follows"),
         pytest.param("Great![1]", "Great![1]", [1], id="after an exclamation mark"),
+        pytest.param("> 天【1】 [2]", "> 天[1] [2]", [1, 2], id="block quote"),
+        pytest.param(
+            "> > days [ID:1]\n> [2, 3]",
+            "> > days [1]\n> [2][3]",
+            [1, 2, 3],
+            id="nested block quotes",
+        ),
     ],
 )
 def test_a_marker_is_shown_as_its_number(text: str, expected: str, cited: list[int]) -> None:
@@ -85,6 +92,9 @@ def test_a_marker_is_shown_as_its_number(text: str, expected: str, cited: list[i
         pytest.param("days ##9$$", "days", id="hashes and dollars"),
         pytest.param("天（ID：9）", "天", id="ID in wide round brackets"),
         pytest.param("days [[9]]", "days", id="doubled brackets"),
+        pytest.param("> they wrote [9]\n> and [8].", "> they wrote\n> and.", id="block quote"),
+        pytest.param("> [9] 15 days", "> 15 days", id="at the beginning of a block quote"),
+        pytest.param(">[9]。", ">。", id="right behind the mark of a block quote"),
     ],
 )
 def test_an_invented_number_disappears_with_its_blank(text: str, expected: str) -> None:
@@ -117,7 +127,11 @@ def test_an_invented_number_in_a_list_disappears_alone() -> None:
         pytest.param("then values[9] = 3", id="assignment"),
         pytest.param("then values[9].append(1)", id="method of an element"),
         pytest.param("x = [1, 2], y=[3]", id="list that is assigned"),
-        pytest.param("> they wrote [9]\n> and [8]", id="quoted lines"),
+        pytest.param("> `values [9]` are", id="code span in a block quote"),
+        pytest.param("> `values\n> [9]` are", id="code span on two lines of a block quote"),
+        pytest.param("> ```\n> x [9]\n> ```", id="fenced code in a block quote"),
+        pytest.param("> > ~~~\n> > > x [9]", id="fenced code in a block quote in another"),
+        pytest.param("```\n> x [9]", id="fenced code with a line that looks quoted"),
         pytest.param("\\[9\\] and \\[8]", id="escaped"),
         pytest.param("## 1. Heading\n# 9", id="headings"),
         pytest.param("(I am) (9) ( ID )", id="round brackets"),
@@ -141,6 +155,20 @@ def test_what_is_no_marker_stays(text: str, passages: int) -> None:
         pytest.param("> a\nb [ID:1]", "> a\nb [1]", id="behind a quoted line"),
         pytest.param(
             "a ` b\n\nc [ID:1]", "a ` b\n\nc [1]", id="behind an open span's paragraph"
+        ),
+        pytest.param(
+            "> ```\n> a\n> ```\n> b [ID:1]",
+            "> ```\n> a\n> ```\n> b [1]",
+            id="behind quoted code",
+        ),
+        pytest.param(
+            "> ```\n> a\nb [ID:1]", "> ```\n> a\nb [1]", id="behind the block quote of code"
+        ),
+        pytest.param(
+            "> ` a\n>\n> b [ID:1]", "> ` a\n>\n> b [1]", id="behind a quoted open span"
+        ),
+        pytest.param(
+            "a ` b\n> c [ID:1]", "a ` b\n> c [1]", id="in a block quote behind an open span"
         ),
         pytest.param("\\` b [ID:1]", "\\` b [1]", id="behind an escaped backtick"),
         pytest.param("~~a~~ b [ID:1]", "~~a~~ b [1]", id="behind struck text"),
@@ -210,6 +238,18 @@ def test_the_split_into_pieces_makes_no_difference(
         position += size
     answer += checked.finish()
     assert (answer, [citation.number for citation in checked.cited]) == whole
+
+
+@given(MARKUP, st.integers(0, 5))
+@example("[9] a\n`b\n\n[9]` [1]", 5)
+@example("```\n[9]\n> [9]\n```\n> ~~~\n[9]", 5)
+def test_a_block_quote_is_checked_like_the_text_that_it_holds(text: str, passages: int) -> None:
+    answer, cited = shown(text, passages)
+    assert shown(_quoted(text), passages) == (_quoted(answer), cited)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.split("\n"))
 
 
 @given(st.one_of(MARKUP, st.text()))
