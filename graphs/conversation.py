@@ -141,8 +141,8 @@ class Chatbot(Reviews):
     ) -> AsyncGenerator[Event, None]:
         """Answer a turn's question again, the last one's by default, and yield the events.
 
-        It has the turn's images and is answered as the turn was (language, instructions and so
-        on), but for what is named in `options`, where None goes back to the default. The turn
+        It has the turn's images and is answered as the turn was (language, route and so on),
+        but for what is named in `options`, where None goes back to the default. The turn
         and all after it are kept but no longer count, once there is a new answer.
 
         Raises:
@@ -158,7 +158,8 @@ class Chatbot(Reviews):
     ) -> AsyncGenerator[Event, None]:
         """Ask another question in the place of a turn, and yield the events.
 
-        It has the turn's images and is answered as the turn was; see `regenerate`.
+        It has the turn's images and is answered as the turn was, but for a route that was
+        chosen: it was for the other question. See `regenerate`.
 
         Raises:
             InputError: There is no such turn.
@@ -171,7 +172,7 @@ class Chatbot(Reviews):
     def _replace(
         self, turn: Turn, question: str, session_id: str, options: Options
     ) -> AsyncGenerator[Event, None]:
-        as_before = {**chosen_before(turn), "images": addresses_of(turn)}
+        as_before = {**chosen_before(turn, question), "images": addresses_of(turn)}
         chosen = cast("Options", {**as_before, **options})
         return self.stream(question, session_id=session_id, replaces=turn.id, **chosen)
 

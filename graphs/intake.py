@@ -129,11 +129,17 @@ def chosen_of(runtime: Runtime[Context]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def chosen_before(turn: Turn) -> dict[str, Any]:
-    """Return what the turn had chosen. Its record may come from anywhere."""
+def chosen_before(turn: Turn, question: str) -> dict[str, Any]:
+    """Return what the turn had chosen that also holds for `question`, asked in its place.
+
+    A route was chosen for the turn's own question. The turn's record may come from anywhere.
+    """
     chosen = turn.record.get("choices")
     known = chosen if isinstance(chosen, Mapping) else {}
-    return {name: known[name] for name in KEPT_CHOICES if name in known}
+    kept = {name: known[name] for name in KEPT_CHOICES if name in known}
+    if question != turn.question:
+        kept.pop("route", None)
+    return kept
 
 
 def question_of(messages: Sequence[AnyMessage], turn_id: str) -> str:

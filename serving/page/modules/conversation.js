@@ -162,13 +162,18 @@ export class Conversation extends EventTarget {
       session: this.id,
       again: (view, route) =>
         after(() => this.ask(view.asked, route ? { ...choices, route } : choices, replaceable(view))),
-      edit: (view, asked) => after(() => this.ask(asked, choices, view.id ? view : null)),
+      edit: (view, asked) => after(() => this.ask(asked, chosenFor(view, asked, choices), view.id ? view : null)),
     };
   }
 
   #tell(what = "changed") {
     this.dispatchEvent(new Event(what));
   }
+}
+
+/** A route was chosen for one question; another one in its place is routed anew. */
+function chosenFor({ question }, asked, { route, ...others }) {
+  return asked.question === question ? { ...others, route } : others;
 }
 
 function skeleton() {

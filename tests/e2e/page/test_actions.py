@@ -119,6 +119,27 @@ async def test_question_is_edited_in_its_place(visitor: Visitor) -> None:
     await expect(page.locator(".asked")).to_have_text("pay?")
 
 
+async def test_edited_question_is_routed_anew(visitor: Visitor) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await page.get_by_role("button", name=CHAT).click()
+    await expect(page.get_by_role("button", name=SEARCH)).to_be_visible()
+    await page.locator(".actions").wait_for()
+    await page.get_by_role("button", name="Edit the question").click()
+    await page.get_by_role("textbox", name="Edit the question").fill("pay?")
+    await page.keyboard.press("Enter")
+    await page.locator(".actions").wait_for()
+
+    await expect(page.locator(".asked")).to_have_text("pay?")
+    await expect(page.get_by_role("button", name=CHAT)).to_be_visible()
+    (turns,) = visitor.service.history.turns.values()
+    assert [turn.record["choices"].get("route") for turn in turns] == [
+        None,
+        "general_chat",
+        None,
+    ]
+
+
 async def test_what_should_be_replaced_stays_where_nothing_takes_its_place(
     visitor: Visitor,
 ) -> None:

@@ -89,10 +89,31 @@ async def test_a_question_is_asked_again_as_it_was_asked(bench: Bench) -> None:
         assert "Chinese" in instructions
         assert options == {"temperature": 0.1, "stop": ["END"]}
         assert (await bench.bot.turns("s"))[-1].record["choices"] == CHOSEN
-    bench.script(Said(["edited"]))
+    bench.script(CHAT, Said(["edited"]))
     turn = (await bench.bot.turns("s"))[-1]
     answer([event async for event in bench.bot.edit("s", turn.id, "another one")])
     assert "pirate" in str(bench.model.prompts[-1][0].content)
+
+
+async def test_an_edited_question_is_routed_anew_unless_its_route_is_chosen(
+    bench: Bench,
+) -> None:
+    async def edited(question: str, **options: Any) -> Mapping[str, Any]:
+        turn = (await bench.bot.turns("s"))[-1]
+        answer([event async for event in bench.bot.edit("s", turn.id, question, **options)])
+        return (await bench.bot.turns("s"))[-1].record
+
+    bench.script(Said(["first"]))
+    await bench.bot.ask("hello", session_id="s", route="general_chat", language="Chinese")
+    bench.script(Said(call=Call("knowledge_base")), Said(["looked up"]))
+    record = await edited("How many days of leave?")
+    assert record["intent"] == "knowledge_base"
+    assert record["choices"] == {"language": "Chinese"}
+    bench.script(Said(["chatted"]))
+    record = await edited("And pay?", route="general_chat")
+    assert record["intent"] == "general_chat"
+    bench.script(Said(["the same"]))
+    assert (await edited("And pay?"))["choices"]["route"] == "general_chat"
 
 
 async def test_what_is_chosen_anew_goes_before_what_was_chosen(bench: Bench) -> None:
