@@ -53,6 +53,7 @@ class ModelPool(StreamedModel):
     _counter: CautiousCounter = PrivateAttr()
     _context: ContextWindow = PrivateAttr()
     _loading: set[asyncio.Task[None]] = PrivateAttr(default_factory=set)
+    _broke_early: list[tuple[int, ModelError]] = PrivateAttr(default_factory=list)
 
     @classmethod
     def of(
@@ -95,11 +96,16 @@ class ModelPool(StreamedModel):
         An endpoint may refuse only that there are two at once: what fails is not repeated, nor
         held against it before the call is `wanted`; one that has failed lately is left alone.
         """
-        return self.model_copy(update={"manner": "tentative"})
+        early = self.model_copy(update={"manner": "tentative"})
+        early._broke_early = []
+        return early
 
     def wanted(self) -> None:
-        """Hold against an endpoint what fails from now on after it began to answer."""
+        """Hold against an endpoint what fails after it began to answer, or has already."""
         self.manner = "patient"
+        for index, error in self._broke_early:
+            self._rotation.failed(index, error, begun=True)
+        self._broke_early = []
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""
@@ -161,8 +167,12 @@ class ModelPool(StreamedModel):
                             call.label(chunk, index)
                         yield chunk
             except ModelError as error:
-                call.failed(index, error, wanted=begun and self.manner != "tentative")
+                is_tentative = self.manner == "tentative"
+                call.failed(index, error, begun=begun, wanted=begun and not is_tentative)
                 if begun:
+                    if is_tentative:
+                        self._broke_early.append((index, error))
+                    error.retry_after = call.retry_after()
                     raise
             else:
                 return

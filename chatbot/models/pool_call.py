@@ -21,8 +21,6 @@ QUICK = 0.25  # of the time for the first token
 MOST_NAMED = 5  # endpoints in one message
 # Failures that pass by themselves, often within a second, unless they took long to show.
 _PASSING: frozenset[ModelFailure] = frozenset({"connection", "server", "interrupted"})
-# What a request with tools may meet where one without them is answered.
-_OF_THE_REQUEST: frozenset[ModelFailure] = frozenset({"server", "protocol", "interrupted"})
 
 # Hurried calls are worth little time, tentative ones are made before they are wanted.
 Manner = Literal["patient", "hurried", "tentative"]
@@ -98,15 +96,18 @@ class PoolCall:
         for spared, error in self._spared.items():
             self._rotation.failed(spared, error)
 
-    def failed(self, index: int, error: ModelError, *, wanted: bool) -> None:
-        """Note that an endpoint failed, in a tentative call that was `wanted` or not."""
+    def failed(self, index: int, error: ModelError, *, begun: bool, wanted: bool) -> None:
+        """Note that an endpoint failed, before it had begun to answer or after.
+
+        A tentative call that is not `wanted` holds nothing against it.
+        """
         endpoint = self._endpoints[index]
         placed = error.message.replace(f"({endpoint.label})", f"({endpoint.place})")
         error.tell_in_full(placed)
-        if self._hurried and self._is_spared(index, error.kind):
+        if self._hurried and error.kind == "timeout":  # it had less time than usual
             self._spared[index] = error
         elif wanted or not self._tentative:
-            self._rotation.failed(index, error)
+            self._rotation.failed(index, error, begun=begun)
         self._failures[index] = error
         quick = self._clock() - self._began <= QUICK * self._limits.first_token
         passes = error.kind in _PASSING and error.retry_after is None and quick
@@ -131,24 +132,30 @@ class PoolCall:
         if self._attempts:
             chunk.response_metadata["attempts"] = self._attempts
 
+    def retry_after(self) -> float | None:
+        """Return in how many seconds one of the endpoints is asked again, if not at once."""
+        waits = self._rotation.waits(self._able)
+        seconds = min(waits[index][0] if index in waits else 0.0 for index in self._able)
+        return round(seconds, 1) or None
+
     def error(self) -> ModelError:
-        """Return why nothing answered, endpoint by endpoint, and when the first is ready."""
+        """Return why nothing answered, endpoint by endpoint, and when to try again."""
         if self._refusal is not None:
             return self._refusal
-        waits = self._rotation.waits(self._able)
-        seconds = min(waits.get(index, (0.0, ""))[0] for index in self._able)
-        retry_after = round(seconds, 1)
+        retry_after = self.retry_after()
         if len(self._able) == 1 and self._failures:
             [error] = self._failures.values()
             error.retry_after = retry_after
             return error
         reasons = {index: error.kind for index, error in self._failures.items()}
+        waits = self._rotation.waits(self._able)
         reasons |= {index: kind for index, (_, kind) in waits.items()}
+        when = f" in {in_words(retry_after)}" if retry_after else ""
         labels = [endpoint.label for endpoint in self._endpoints]
         places = [endpoint.place for endpoint in self._endpoints]
         message, in_full = (
             f"No language model can answer at the moment ({_told(reasons, names)}). "
-            f"Try again in {in_words(seconds)}."
+            f"Try again{when}."
             for names in (labels, places)
         )
         # A refused key does not mend itself: where there is another reason, that one counts.
@@ -156,15 +163,6 @@ class PoolCall:
         failed = ModelError(kinds[0] if kinds else "timeout", message, retry_after=retry_after)
         failed.tell_in_full(in_full)
         return failed
-
-    def _is_spared(self, index: int, kind: ModelFailure) -> bool:
-        """Whether an endpoint is only at fault if another one does better.
-
-        So is one that had less time than usual, and the last one that is left for the answer.
-        """
-        others = set(self._able) - {index}
-        is_last = others <= self._rotation.waits(others).keys()
-        return kind == "timeout" or (is_last and kind in _OF_THE_REQUEST)
 
     def _untried_one(self) -> int | None:
         index = self._rotation.choose(self._untried)

@@ -22,12 +22,17 @@ REASONS: Mapping[ModelFailure, str] = {
     "protocol": "a reply that is not an answer",
     "interrupted": "a cut answer",
 }
+# What says that the endpoint takes no calls at all. Anything else, and whatever breaks off an
+# answer, may be due to one request: no reason to turn away the requests of everybody.
+_FIRM: frozenset[ModelFailure] = frozenset({"rate_limit", "auth"})
+_FIRM_BEFORE_AN_ANSWER: frozenset[ModelFailure] = frozenset({"connection", "timeout"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndpointState:
     """How an endpoint does: `cooling` for so many seconds, or `probing` after that.
 
+    One that would rest for what may be the fault of one request is `ready` where no other is.
     `error` is the kind of its last failure, if it has not answered since. `address` is without
     what signs in; it is nothing where the provider's package knows it.
     """
@@ -48,6 +53,7 @@ class _Turn:
     weight: int
     credit: float = 0
     rests_until: float = 0
+    firm: bool = False
     probing: bool = False
     error: ModelFailure | None = None
     calls: int = 0
@@ -59,7 +65,8 @@ class Rotation:
 
     A failure rests an endpoint for as long as it asked, else for 60 s after a rate limit and
     for 10 s after anything else. Afterwards one call alone tries it, and only its success
-    opens the endpoint to the others.
+    opens the endpoint to the others. A failure that may be due to one request only has the
+    other endpoints go first: where none is ready, the one that failed longest ago is asked.
     """
 
     def __init__(
@@ -78,13 +85,13 @@ class Rotation:
         """
         now = self._clock()
         ready = [i for i in allowed if self._ready(self._turns[i], now)]
-        if not ready:
+        if ready:
+            chosen = self._next_of(ready)
+        elif doubtful := [i for i in allowed if _is_doubtful(self._turns[i])]:
+            chosen = min(doubtful, key=lambda index: self._turns[index].rests_until)
+        else:
             return None
-        for index in ready:
-            self._turns[index].credit += self._turns[index].weight
-        chosen = max(ready, key=lambda index: self._turns[index].credit)
         turn = self._turns[chosen]
-        turn.credit -= sum(self._turns[index].weight for index in ready)
         turn.calls += 1
         turn.probing = turn.error is not None
         return chosen
@@ -103,10 +110,13 @@ class Rotation:
         turn = self._turns[index]
         if turn.rests_until > self._clock() and not turn.probing:
             return
-        turn.probing, turn.error, turn.rests_until = False, None, 0
+        turn.probing, turn.error, turn.rests_until, turn.firm = False, None, 0, False
 
-    def failed(self, index: int, error: ModelError) -> None:
-        """Note a failure. Unless the request was at fault, the endpoint rests."""
+    def failed(self, index: int, error: ModelError, *, begun: bool = False) -> None:
+        """Note a failure, of an answer that had `begun` or not.
+
+        Unless the request was at fault, the endpoint rests.
+        """
         turn = self._turns[index]
         if error.kind not in REASONS:
             self.succeeded(index)
@@ -116,18 +126,23 @@ class Rotation:
         seconds = error.retry_after
         if seconds is None:
             seconds = RATE_LIMIT_SECONDS if error.kind == "rate_limit" else FAILURE_SECONDS
-        until = self._clock() + min(max(seconds, SHORTEST_REST), LONGEST_REST)
-        if until >= turn.rests_until:  # else another call has met something that lasts longer
-            turn.rests_until, turn.error = until, error.kind
+        now = self._clock()
+        until = now + min(max(seconds, SHORTEST_REST), LONGEST_REST)
+        firm = error.kind in _FIRM or error.retry_after is not None
+        firm = firm or (error.kind in _FIRM_BEFORE_AN_ANSWER and not begun)
+        longer = until >= turn.rests_until
+        # Else another call has met something that lasts longer, or that is more certain.
+        if longer if firm == turn.firm else firm or turn.rests_until <= now:
+            turn.rests_until, turn.error, turn.firm = until, error.kind, firm
 
     def abandoned(self, index: int) -> None:
         """Note that the call ended before the endpoint said anything."""
         self._turns[index].probing = False
 
     def waits(self, allowed: Collection[int]) -> dict[int, tuple[float, ModelFailure]]:
-        """Return the seconds until each endpoint that failed is ready again, and why it rests.
+        """Return the seconds until each endpoint that failed is asked again, and why it rests.
 
-        One that another call is trying right now may be ready in a moment.
+        None where that is in doubt. One that another call is trying may be ready in a moment.
         """
         now = self._clock()
         found: dict[int, tuple[float, ModelFailure]] = {}
@@ -135,25 +150,43 @@ class Rotation:
             turn = self._turns[index]
             if turn.error is not None:
                 shortest = SHORTEST_REST if turn.probing else 0.0
-                found[index] = max(turn.rests_until - now, shortest), turn.error
+                wait = max(turn.rests_until - now, shortest)
+                found[index] = 0.0 if _is_doubtful(turn) else wait, turn.error
         return found
 
     def states(self) -> list[EndpointState]:
         """Return how each endpoint does at this moment."""
         now = self._clock()
-        return [
-            EndpointState(
-                name=turn.name,
-                state="cooling"
-                if turn.rests_until > now
-                else ("ready" if turn.error is None else "probing"),
-                seconds=round(max(0.0, turn.rests_until - now), 1),
-                error=turn.error,
-                calls=turn.calls,
-                failures=turn.failures,
-            )
-            for turn in self._turns
-        ]
+        some_ready = any(self._ready(turn, now) for turn in self._turns)
+        return [self._state(turn, now, some_ready=some_ready) for turn in self._turns]
+
+    def _state(self, turn: _Turn, now: float, *, some_ready: bool) -> EndpointState:
+        wait = max(0.0, turn.rests_until - now)
+        state: Literal["ready", "cooling", "probing"] = "ready"
+        if _is_doubtful(turn) and not some_ready:
+            wait = 0.0
+        elif turn.error is not None:
+            state = "cooling" if wait else "probing"
+        return EndpointState(
+            name=turn.name,
+            state=state,
+            seconds=round(wait, 1),
+            error=turn.error,
+            calls=turn.calls,
+            failures=turn.failures,
+        )
+
+    def _next_of(self, ready: Collection[int]) -> int:
+        for index in ready:
+            self._turns[index].credit += self._turns[index].weight
+        chosen = max(ready, key=lambda index: self._turns[index].credit)
+        self._turns[chosen].credit -= sum(self._turns[index].weight for index in ready)
+        return chosen
 
     def _ready(self, turn: _Turn, now: float) -> bool:
         return turn.rests_until <= now and not turn.probing
+
+
+def _is_doubtful(turn: _Turn) -> bool:
+    """Whether the endpoint failed, but may answer the next request at once."""
+    return turn.error is not None and not turn.firm

@@ -75,7 +75,7 @@ async def live() -> Life:
 async def ready(bot: Bot) -> Life:
     """Tell whether questions can be answered; memory and knowledge can do without."""
     endpoints = bot.endpoints()
-    if endpoints and not any(each["state"] == "ready" for each in endpoints):
+    if endpoints and all(each["state"] == "cooling" for each in endpoints):
         message = "Every endpoint of the model has failed lately and rests."
         seconds = min(each["seconds"] for each in endpoints)
         raise NotReadyError(message, retry_after=seconds)

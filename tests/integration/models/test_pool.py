@@ -125,6 +125,69 @@ async def test_nothing_is_repeated_once_a_piece_is_out() -> None:
     assert (after.answer, [state.state for state in states]) == ("Paris.", ["cooling", "ready"])
 
 
+@pytest.mark.parametrize("keys", ["one", "one,two"])
+@pytest.mark.parametrize(
+    ("script", "failures"),
+    [
+        pytest.param(answer("one two", finish=None, ending="close"), 1, id="closed"),
+        pytest.param(answer("one two", finish=None, ending="reset"), 1, id="reset"),
+        pytest.param(refuse(500), 4, id="500"),
+        pytest.param(html(), 4, id="web page"),
+    ],
+)
+async def test_what_one_request_met_turns_nobody_else_away(
+    script: Script, failures: int, keys: str
+) -> None:
+    broken = threading.Event()
+
+    def reply(request: ChatRequest) -> Script:
+        del request
+        return answer("Paris.") if broken.is_set() else script
+
+    with ModelServer(reply) as server:
+        async with pool_of(server, keys) as pool:
+            error = (await ask(pool)).error
+            while (kinds := {each.error for each in pool.states()}) == {None} or None in kinds:
+                await ask(pool)  # until every endpoint has failed
+            broken.set()
+            asked = len(server.seen)
+            after = [await ask(pool), await ask(pool)]
+    assert error is not None
+    assert error.retry_after is None
+    assert [each.answer for each in after] == ["Paris."] * 2
+    assert 1 <= asked <= failures * len(keys.split(","))
+    assert len(server.seen) == asked + 2
+
+
+async def test_an_endpoint_in_doubt_is_asked_where_the_others_rest() -> None:
+    scripts = {"limited": [refuse(429)], "broken": [html(), answer("Paris.")]}
+
+    def reply(request: ChatRequest) -> Script:
+        each = scripts[request.key]
+        return each.pop(0) if len(each) > 1 else each[0]
+
+    with ModelServer(reply) as server:
+        async with pool_of(server, "limited,broken") as pool:
+            error = (await ask(pool)).error
+            assert (await ask(pool)).answer == "Paris."
+    assert error is not None
+    assert error.retry_after is None
+    assert error.message.endswith("Try again.")
+    assert [request.key for request in server.seen] == ["limited", "broken", "broken"]
+
+
+async def test_a_limit_met_in_the_middle_of_an_answer_tells_when_to_try_again() -> None:
+    limit = {"error": {"code": "rate_limit_exceeded", "message": "slow down"}}
+    with ModelServer([frames([delta("Par"), limit])]) as server:
+        async with pool_of(server, "one") as pool:
+            first, second = await ask(pool), await ask(pool)
+    assert (first.answer, len(server.seen)) == ("Par", 1)
+    for error in (first.error, second.error):
+        assert error is not None
+        assert error.retry_after is not None
+        assert 58 < error.retry_after <= 60
+
+
 async def test_the_last_chunk_tells_who_answered_and_who_did_not() -> None:
     with ModelServer(by_key({"bad": refuse(401), "good": answer("Paris.")})) as server:
         async with pool_of(server, "bad,good") as pool:
@@ -479,17 +542,19 @@ async def test_a_call_on_a_guess_is_not_held_against_an_endpoint(
             assert (await ask(pool)).answer == "Paris."
 
 
-@pytest.mark.parametrize("is_wanted", [True, False])
+@pytest.mark.parametrize("is_wanted", ["before", "after", ""])
 async def test_a_guess_that_breaks_off_is_held_against_an_endpoint_if_it_is_wanted(
-    is_wanted: bool,
+    is_wanted: str,
 ) -> None:
     cut = frames([delta("Par")], ending="close")
     with ModelServer(by_key({"bad": cut, "good": answer("Paris.")})) as server:
         async with pool_of(server, "bad,good") as pool:
             early = pool.guessing()
-            if is_wanted:
+            if is_wanted == "before":
                 early.wanted()
             assert (await ask(early)).kind == "interrupted"
+            if is_wanted == "after":
+                early.wanted()
             assert pool.states()[0].state == ("cooling" if is_wanted else "ready")
 
 

@@ -79,27 +79,81 @@ def test_only_allowed_endpoints_are_chosen(clock: Clock) -> None:
     ],
 )
 def test_a_failure_rests_its_endpoint(error: ModelError, seconds: float, clock: Clock) -> None:
-    rotation = Rotation([("a", 1)], clock=clock)
+    rotation = Rotation([("a", 9), ("b", 1)], clock=clock)
     rotation.choose({0})
     rotation.failed(0, error)
-    assert wait(rotation)[0] == seconds
+    assert rotation.states()[0].seconds == seconds
     if seconds:
         clock.now += seconds - 0.1
-        assert rotation.choose({0}) is None
+        assert {answer(rotation, {0, 1}) for _ in range(5)} == {1}
         assert rotation.states()[0].state == "cooling"
         clock.now += 0.1
         assert rotation.states()[0].state == "probing"
-    assert rotation.choose({0}) == 0
+    assert rotation.choose({0, 1}) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "begun", "seconds"),
+    [
+        pytest.param(failure("rate_limit"), True, 60, id="rate limit"),
+        pytest.param(failure("auth"), True, 10, id="auth"),
+        pytest.param(failure("connection"), False, 10, id="no connection"),
+        pytest.param(failure("timeout"), False, 10, id="silence"),
+        pytest.param(failure("server", 30), False, 30, id="server with time"),
+        pytest.param(failure("server"), False, 0, id="server"),
+        pytest.param(failure("protocol"), False, 0, id="protocol"),
+        pytest.param(failure("interrupted"), False, 0, id="cut before the answer"),
+        pytest.param(failure("interrupted"), True, 0, id="cut answer"),
+        pytest.param(failure("connection"), True, 0, id="connection lost in the answer"),
+        pytest.param(failure("timeout"), True, 0, id="answer that stalled"),
+    ],
+)
+def test_the_only_endpoint_does_not_rest_for_what_may_be_one_requests_fault(
+    error: ModelError, begun: bool, seconds: float, clock: Clock
+) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    rotation.choose({0})
+    rotation.failed(0, error, begun=begun)
+    assert wait(rotation) == (seconds, error.kind)
+    [state] = rotation.states()
+    assert (state.state, state.seconds) == ("cooling" if seconds else "ready", seconds)
+    assert state.error == error.kind
+    chosen = [rotation.choose({0}) for _ in range(2)]
+    assert chosen == ([None, None] if seconds else [0, 0])
+
+
+def test_where_all_are_in_doubt_the_one_that_failed_longest_ago_is_asked(clock: Clock) -> None:
+    rotation = Rotation([("a", 1), ("b", 1), ("c", 1)], clock=clock)
+    rotation.failed(2, failure("rate_limit"))
+    for index in (1, 0):
+        rotation.failed(index, failure("interrupted"), begun=True)
+        clock.now += 1
+    assert rotation.choose({0, 1, 2}) == 1
+    assert rotation.choose({0, 2}) == 0
+    assert rotation.choose({2}) is None
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_doubt_does_not_end_a_rest_that_is_certain(is_first: bool, clock: Clock) -> None:
+    rotation = Rotation([("a", 1)], clock=clock)
+    certain, doubt = failure("rate_limit", 5), failure("server")
+    for error in (certain, doubt) if is_first else (doubt, certain):
+        rotation.failed(0, error)
+    assert wait(rotation) == (5, "rate_limit")
+    assert rotation.choose({0}) is None
+    clock.now += 5
+    rotation.failed(0, doubt)
+    assert wait(rotation) == (0, "server")
 
 
 def test_one_call_alone_tries_an_endpoint_after_its_rest(clock: Clock) -> None:
     rotation = Rotation([("a", 1)], clock=clock)
     rotation.choose({0})
-    rotation.failed(0, failure("server"))
+    rotation.failed(0, failure("timeout"))
     clock.now += 10
     assert rotation.choose({0}) == 0
     assert rotation.choose({0}) is None
-    assert wait(rotation) == (1, "server")
+    assert wait(rotation) == (1, "timeout")
     rotation.succeeded(0)
     assert [rotation.choose({0}) for _ in range(2)] == [0, 0]
     assert rotation.states()[0].error is None
@@ -108,7 +162,7 @@ def test_one_call_alone_tries_an_endpoint_after_its_rest(clock: Clock) -> None:
 def test_a_probe_that_was_abandoned_leaves_the_endpoint_to_the_next(clock: Clock) -> None:
     rotation = Rotation([("a", 1)], clock=clock)
     rotation.choose({0})
-    rotation.failed(0, failure("server"))
+    rotation.failed(0, failure("timeout"))
     clock.now += 10
     rotation.choose({0})
     rotation.abandoned(0)
