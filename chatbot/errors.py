@@ -37,12 +37,14 @@ ModelFailure = Literal[
 ]
 
 
-class ChatbotError(Exception):
+class ChatbotError(RuntimeError):
     """An error with a stable code and a sentence for people.
 
     `message` never carries a secret, a header, a stack trace, or where a service is. `in_full`
     may say the last, to those who run the chatbot. `retryable` says whether the same request
     may succeed later, `retry_after` in how many seconds, where that is known.
+
+    It is a RuntimeError because LangGraph's server tells its clients the message of no other.
     """
 
     code = "internal"

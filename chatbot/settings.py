@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
+    AliasGenerator,
     Field,
     PrivateAttr,
     SecretStr,
@@ -21,6 +22,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from chatbot.domain import ANONYMOUS, Intent, checked_id
 from chatbot.errors import ConfigurationError, InputError
 from chatbot.spelling import misspelled
+from chatbot.traces.variables import aliases, as_given, hand_over, known_names
+from chatbot.validation import rule_of
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +61,11 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="ignore", env_ignore_empty=True, case_sensitive=False
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,
+        case_sensitive=False,
+        alias_generator=AliasGenerator(validation_alias=aliases),
     )
 
     chatbot_data_dir: Path = Path(".chatbot")
@@ -128,6 +135,12 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     log_questions: bool = False
 
+    langsmith_tracing: bool = False
+    langsmith_hide_inputs: bool = False
+    langsmith_hide_outputs: bool = False
+    langsmith_hide_metadata: bool = False
+    langsmith_tracing_sampling_rate: Annotated[float, Field(ge=0, le=1)] | None = None
+
     _root: Path = PrivateAttr(default=PROJECT)
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
     _misspelled: list[str] = PrivateAttr(default_factory=list)
@@ -183,8 +196,11 @@ class Settings(BaseSettings):
         """
         root = folder or _folder_of_settings()
         sources = {name.upper(): "the environment" for name in os.environ}
+        places = [[name.upper() for name, value in os.environ.items() if value]]
         for name in FILES:
-            for variable, value in _read(root / name).items():
+            values = _read(root / name)
+            places.append([name.upper() for name, value in values.items() if value])
+            for variable, value in values.items():
                 if variable.upper() not in sources:
                     os.environ[variable] = value
                     sources[variable.upper()] = str(root / name)
@@ -194,10 +210,11 @@ class Settings(BaseSettings):
             raise ConfigurationError(_explain(error, sources)) from None
         settings._root = root
         settings._sources = sources
-        known = [name.upper() for name in cls.model_fields]
+        hand_over(settings, sources)
+        known = {name.upper() for name in cls.model_fields} | known_names(cls.model_fields)
         settings._misspelled = [
             f"{name} (from {sources[name]}) is no setting. Did you mean {meant}?"
-            for name, meant in misspelled(sources, known).items()
+            for name, meant in misspelled(places, known).items()
         ]
         for sentence in settings._misspelled:
             logger.warning(sentence)
@@ -255,11 +272,10 @@ def _read(path: Path) -> Mapping[str, str]:
 def _explain(error: ValidationError, sources: Mapping[str, str]) -> str:
     lines = []
     for detail in error.errors(include_url=False, include_context=False):
-        variable = str(detail["loc"][0]).upper()
+        variable = as_given(str(detail["loc"][0]).upper())
         shown = _shown(variable, detail.get("input"))
         source = sources.get(variable, "the environment")
-        rule = detail["msg"].removeprefix("Value error, ")
-        lines.append(f"{variable}{shown} (from {source}): {rule}")
+        lines.append(f"{variable}{shown} (from {source}): {rule_of(detail)}")
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from chatbot.domain import Session, Turn, TurnStatus
 from chatbot.errors import HistoryError, InputError
 from chatbot.history.recorded import RECORD
 from chatbot.ports import SessionStore
+from chatbot.validation import rule_of
 
 
 class ArchivedTurn(BaseModel):
@@ -87,6 +88,6 @@ def _validated(data: object) -> Archive:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        message = f"This is not an exported session: {place or 'it'}: {first['msg']}"
+        message = f"This is not an exported session: {place or 'it'}: {rule_of(first)}."
         raise InputError(message) from None
     return archive

@@ -113,7 +113,10 @@ class ResilientChatHistory:
                 return self._replay.note(error)
             return ""
         waiting = await self._file.read(outbox.size)
-        return f"{self._replay.away} {waiting} changes wait on this machine until it is back."
+        if not waiting:
+            return self._replay.away
+        changes = "1 change waits" if waiting == 1 else f"{waiting} changes wait"
+        return f"{self._replay.away} {changes} on this machine until it is back."
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
         """See `ChatHistory.load`."""

@@ -26,6 +26,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from chatbot.errors import ConfigurationError
 from chatbot.models.endpoints import PACKAGES, Endpoint, for_each_key
 from chatbot.settings import Url
+from chatbot.validation import rule_of
 
 MORE = "mcp"  # the other table that this file may hold
 
@@ -92,7 +93,7 @@ def _checked(entry: object, where: str) -> _EndpointTable:
         table = _EndpointTable.model_validate(entry)
     except ValidationError as error:
         detail = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        rule = detail["msg"].removeprefix("Value error, ")
+        rule = rule_of(detail)
         if detail["type"] == "extra_forbidden":
             near = get_close_matches(str(detail["loc"][0]), _EndpointTable.model_fields, n=1)
             rule = f"there is no such key. {f'Did you mean {near[0]}?' if near else ''}".strip()

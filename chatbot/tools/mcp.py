@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from chatbot.errors import ConfigurationError
 from chatbot.settings import Url
+from chatbot.validation import rule_of
 
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -78,7 +79,7 @@ def read_mcp_servers(path: Path) -> Mapping[str, McpServer]:
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in ("mcp", name, *detail["loc"]))
-            message = f"{path}: {where}: {detail['msg'].removeprefix('Value error, ')}"
+            message = f"{path}: {where}: {rule_of(detail)}"
             raise ConfigurationError(message) from None
     return servers
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from chatbot.domain import Intent
 from chatbot.errors import InputError
 from chatbot.text import language
+from chatbot.validation import rule_of
 
 SHIPPED = Path(__file__).parent / "sets"
 NAMES = ("routing", "rewriting", "retrieval", "answers")
@@ -149,5 +150,4 @@ def expected(case: Case) -> Mapping[str, object]:
 def _reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    reason = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {reason}" if where else reason
+    return f"{where}: {rule_of(first)}" if where else rule_of(first)

@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from chatbot.domain import checked_id
 from chatbot.errors import ConfigurationError, InputError
+from chatbot.validation import rule_of
 
 PREFIX = "cb"
 ID_BYTES = 6
@@ -133,7 +134,7 @@ def _read(path: Path) -> ApiKey | None:
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, problem["loc"])) or "the file"
-        message = f"AUTH_KEYS_DIR: {path} is not a key: {where}: {problem['msg']}."
+        message = f"AUTH_KEYS_DIR: {path} is not a key: {where}: {rule_of(problem)}."
         raise ConfigurationError(message) from None
     except InputError as error:
         message = f"AUTH_KEYS_DIR: {path}: {error.message}"

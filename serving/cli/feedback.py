@@ -33,7 +33,9 @@ def list_feedback(  # noqa: PLR0913 - one for each option
         InputError: `before` is no cursor.
     """
     found = with_bot(
-        settings, lambda bot: bot.feedback(thumb, days=days, limit=limit, before=before)
+        settings,
+        lambda bot: bot.feedback(thumb, days=days, limit=limit, before=before),
+        lists=True,
     )
     if as_json:
         print_json([_as_json(each) for each in found])

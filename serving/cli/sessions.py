@@ -37,7 +37,9 @@ def list_sessions(
         InputError: `before` is no cursor.
     """
     found = with_bot(
-        settings, lambda bot: bot.sessions(user_id=user, limit=limit, before=before)
+        settings,
+        lambda bot: bot.sessions(user_id=user, limit=limit, before=before),
+        lists=True,
     )
     if as_json:
         print_json(
@@ -148,7 +150,11 @@ def search_sessions(
     settings: Settings, text: str, limit: int, *, as_json: bool, user: str | None = None
 ) -> None:
     """Print the turns that have all words of the text."""
-    found = with_bot(settings, lambda bot: bot.search_sessions(text, user_id=user, limit=limit))
+    found = with_bot(
+        settings,
+        lambda bot: bot.search_sessions(text, user_id=user, limit=limit),
+        lists=True,
+    )
     if as_json:
         print_json(
             [
@@ -187,12 +193,20 @@ def rename_session(
     with_bot(settings, lambda bot: bot.rename(session_id, title, user_id=user))
 
 
-def with_bot(settings: Settings, work: Callable[[Chatbot], Awaitable[Result]]) -> Result:
-    """Return what the work with an open chatbot gives."""
+def with_bot(
+    settings: Settings, work: Callable[[Chatbot], Awaitable[Result]], *, lists: bool = False
+) -> Result:
+    """Return what the work with an open chatbot gives.
+
+    Of what the history `lists` it is said on stderr if it need not be all.
+    """
 
     async def run() -> Result:
         async with open_chatbot(settings) as bot:
-            return await work(bot)
+            found = await work(bot)
+            if lists and (degraded := await bot.ports.history.check()):
+                complain(f"{degraded} Only what this machine has kept is shown.")
+            return found
 
     return asyncio.run(run())
 

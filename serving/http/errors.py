@@ -25,6 +25,7 @@ from chatbot.errors import (
     StoppedError,
     UnavailableError,
 )
+from chatbot.validation import rule_of
 from serving.auth import ForbiddenError, SignInError
 from serving.http.paths import is_ours, path_of
 from serving.http.quotas import TooManyError
@@ -160,8 +161,7 @@ def _sentence(problem: dict[str, Any]) -> str:
         return "The body must be JSON."
     if problem["type"] == "extra_forbidden":
         return f"There is no field {_name(problem)}."
-    rule = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{_name(problem) or 'body'}: {rule}."
+    return f"{_name(problem) or 'body'}: {rule_of(problem)}."
 
 
 def _name(problem: dict[str, Any]) -> str:

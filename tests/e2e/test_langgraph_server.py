@@ -152,6 +152,15 @@ async def test_a_bad_context_is_told_as_an_event(
     assert events[-1]["data"]["code"] == "invalid_input"
 
 
+async def test_what_is_wrong_reaches_clients_that_read_no_events(
+    client: LangGraphClient,
+) -> None:
+    stream = client.runs.stream(None, "chatbot", input=said(" "), stream_mode="values")
+    failed = [part.data async for part in stream if part.event == "error"]
+    assert [part["error"] for part in failed] == ["InputError"]
+    assert "question is empty" in failed[0]["message"]
+
+
 async def test_ten_chats_at_once_do_not_wait_for_each_other(server: str) -> None:
     bodies = [{"question": QUESTION, "session_id": f"many-{number}"} for number in range(10)]
     replies = await asyncio.gather(*(http_events(server, body) for body in bodies))

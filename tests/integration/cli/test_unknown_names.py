@@ -75,3 +75,20 @@ def test_while_mongodb_is_away_nothing_is_said_to_be_missing(
     assert result.code == code
     assert words in result.err
     assert "There is no" not in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["sessions", "list"], id="sessions"),
+        pytest.param(["feedback", "--json"], id="feedback"),
+    ],
+)
+def test_while_mongodb_is_away_a_list_says_that_it_need_not_be_all(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    result = run(tmp_path, *arguments, settings=AWAY)
+
+    assert result.code == 0
+    assert "Only what this machine has kept is shown." in result.err
+    assert "0 changes" not in result.err

@@ -87,7 +87,7 @@ def test_without_a_folder_there_are_no_keys(tmp_path: Path) -> None:
     ("content", "told"),
     [
         pytest.param("no json", "Invalid JSON", id="not JSON"),
-        pytest.param("{}", "Field required", id="no key"),
+        pytest.param("{}", "is missing", id="no key"),
         pytest.param(
             json.dumps({"id": "a", "user": "a b", "sha256": "0", "created": NOW.isoformat()}),
             "user id",
