@@ -1,6 +1,6 @@
 """Finds variables that are almost, but not quite, settings."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 
 SIMILARITY = 0.8
@@ -13,33 +13,30 @@ _ELSEWHERE = {
     "OPENAI_API_BASE": "OPENAI_BASE_URL",
     "OPENAI_MODEL": "LLM_MODEL",
 }
-# Read by libraries, not by the settings.
-_OTHERS = (
-    "LANGSMITH_API_KEY",
-    "LANGSMITH_ENDPOINT",
-    "LANGSMITH_PROJECT",
-    "LANGSMITH_TEST_TRACKING",
-    "LANGSMITH_TRACING",
-    "LANGSMITH_TRACING_V2",
-    "OPENAI_API_TYPE",
-)
+_OTHERS = ("OPENAI_API_TYPE",)  # read by libraries, not by the settings
 
 
-def misspelled(given: Collection[str], settings: Collection[str]) -> Mapping[str, str]:
+def misspelled(places: Sequence[Collection[str]], known: Collection[str]) -> Mapping[str, str]:
     """Return which of the given names nobody reads, each with the name that is probably meant.
 
-    A name is only suspected while the one that it resembles is not given as well.
+    `places` are where names are given: one goes before the next, the last one holds defaults.
+    A name is only suspected while the one that it resembles is not given where it counts as
+    much or more. Defaults do not count: they are given for every name.
     """
-    known = {*settings, *_OTHERS}
+    known = {*known, *_OTHERS}
     plain = {_plain(name): name for name in known}
     beginnings = {name[:2] for name in known}
     found: dict[str, str] = {}
-    for name in given:
-        if name in known or name[:2] not in beginnings:
-            continue
-        meant = _ELSEWHERE.get(name) or plain.get(_nearest(name, plain))
-        if meant is not None and meant not in given:
-            found[name] = meant
+    heeded: set[str] = set()
+    for number, place in enumerate(places, 1):
+        if number < len(places):
+            heeded |= set(place)
+        for name in place:
+            if name in known or name in found or name[:2] not in beginnings:
+                continue
+            meant = _ELSEWHERE.get(name) or plain.get(_nearest(name, plain))
+            if meant is not None and meant not in heeded:
+                found[name] = meant
     return found
 
 

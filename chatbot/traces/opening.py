@@ -39,7 +39,13 @@ async def open_traces(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", LangSmithMissingAPIKeyWarning)
-            client = TraceClient(redacted)
+            client = TraceClient(
+                redacted,
+                hide_inputs=settings.langsmith_hide_inputs,
+                hide_outputs=settings.langsmith_hide_outputs,
+                hide_metadata=settings.langsmith_hide_metadata,
+                tracing_sampling_rate=settings.langsmith_tracing_sampling_rate,
+            )
     except LangSmithMissingAPIKeyWarning:
         message = "LANGSMITH_API_KEY is missing: set it, or LANGSMITH_TRACING=false."
         raise ConfigurationError(message) from None

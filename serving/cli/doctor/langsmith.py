@@ -13,15 +13,13 @@ from serving.cli.doctor.values import without_password
 PART = "langsmith"
 PUBLIC = "https://api.smith.langchain.com"
 SECONDS = 4.0
-ON = frozenset({"true", "1"})
 REFUSED = frozenset({401, 403})
 ERRORS = 500
 
 
 async def examine_langsmith(settings: Settings, note: Note) -> None:
     """Ask LangSmith who it is and whether the key is its own. No trace is sent."""
-    del settings
-    if os.environ.get("LANGSMITH_TRACING", "").lower() not in ON:
+    if not settings.langsmith_tracing:
         note(Finding(PART, "off", "LANGSMITH_TRACING is not true: no traces are sent."))
         return
     address = os.environ.get("LANGSMITH_ENDPOINT", "").rstrip("/")
@@ -30,7 +28,21 @@ async def examine_langsmith(settings: Settings, note: Note) -> None:
         advice = "Set LANGSMITH_API_KEY, or LANGSMITH_TRACING=false."
         note(Finding(PART, "fail", "LANGSMITH_TRACING is on without a key.", advice))
         return
+    note(Finding(PART, "ok", _what_leaves(settings)))
     note(await _reached(address or PUBLIC, key))
+
+
+def _what_leaves(settings: Settings) -> str:
+    """Return which turns are traced, and what is not told of them."""
+    switches = {
+        "questions": settings.langsmith_hide_inputs,
+        "answers": settings.langsmith_hide_outputs,
+        "metadata": settings.langsmith_hide_metadata,
+    }
+    hidden = [name for name, is_hidden in switches.items() if is_hidden]
+    rate = settings.langsmith_tracing_sampling_rate
+    part = "Every turn is" if rate in {None, 1} else f"{rate * 100:g}% of the turns are"
+    return f"{part} traced; hidden: {', '.join(hidden) or 'nothing but secrets'}."
 
 
 async def _reached(address: str, key: str) -> Finding:

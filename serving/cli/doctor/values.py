@@ -13,12 +13,7 @@ from chatbot.settings import Settings
 
 SHOWN_CHARACTERS = 4
 LONG_ENOUGH = 20  # so that what is shown of a key gives nothing away
-LANGSMITH = (
-    "LANGSMITH_TRACING",
-    "LANGSMITH_API_KEY",
-    "LANGSMITH_PROJECT",
-    "LANGSMITH_ENDPOINT",
-)
+LANGSMITH = ("LANGSMITH_API_KEY", "LANGSMITH_PROJECT", "LANGSMITH_ENDPOINT")
 
 
 @dataclass(frozen=True, slots=True)

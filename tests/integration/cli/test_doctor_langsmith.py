@@ -21,13 +21,13 @@ async def langsmith(request: Request, reply: Reply) -> None:
         pytest.param({"LANGSMITH_TRACING": "true"}, {"fail"}, "without a key", id="no key"),
         pytest.param(
             {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": f"http://{DEAD}"},
-            {"fail"},
+            {"ok", "fail"},
             f"does not answer at http://{DEAD}",
             id="away",
         ),
         pytest.param(
             {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": "no address"},
-            {"fail"},
+            {"ok", "fail"},
             "Check LANGSMITH_ENDPOINT",
             id="no address",
         ),
@@ -52,8 +52,8 @@ async def test_langsmith_that_is_not_there(
     ("key", "expected", "said"),
     [
         pytest.param("good-key", {"ok"}, "into the project tests", id="works"),
-        pytest.param("bad-key", {"fail"}, "refuses LANGSMITH_API_KEY", id="wrong key"),
-        pytest.param("unlucky-key", {"warn"}, "status 503", id="out of order"),
+        pytest.param("bad-key", {"ok", "fail"}, "refuses LANGSMITH_API_KEY", id="wrong key"),
+        pytest.param("unlucky-key", {"ok", "warn"}, "status 503", id="out of order"),
     ],
 )
 async def test_langsmith_is_asked(
@@ -70,3 +70,16 @@ async def test_langsmith_is_asked(
     assert states(findings, "langsmith") == expected
     assert said in words(findings, "langsmith")
     assert key not in words(findings, "langsmith")
+
+
+async def test_what_leaves_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_TRACING", "True")
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", f"http://{DEAD}")
+    told = words(await examined(tmp_path), "langsmith")
+    assert "Every turn is traced; hidden: nothing but secrets." in told
+
+    monkeypatch.setenv("LANGSMITH_HIDE_INPUTS", "1")
+    monkeypatch.setenv("LANGCHAIN_HIDE_METADATA", "yes")
+    monkeypatch.setenv("LANGSMITH_TRACING_SAMPLING_RATE", "0.125")
+    told = words(await examined(tmp_path), "langsmith")
+    assert "12.5% of the turns are traced; hidden: questions, metadata." in told
