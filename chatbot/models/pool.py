@@ -97,7 +97,7 @@ class ModelPool(StreamedModel):
         held against it before the call is `wanted`; one that has failed lately is left alone.
         """
         early = self.model_copy(update={"manner": "tentative"})
-        early._broke_early = []
+        early._broke_early = []  # noqa: SLF001 - of its own class
         return early
 
     def wanted(self) -> None:
