@@ -106,6 +106,7 @@ def _limits(settings: Settings) -> Limits:
         prefetch=settings.prefetch if passages else 0,
         route_early=settings.route_early,
         head_start=settings.head_start,
+        question_characters=settings.question_characters,
     )
 
 

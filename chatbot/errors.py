@@ -4,6 +4,7 @@ ChatbotError
 ├── ConfigurationError            a setting is wrong: nothing works until it is corrected
 │   └── PromptError               a prompt file is missing or has a wrong hole
 ├── InputError                    the caller sent something that cannot be used
+│   ├── TooLargeError             more was sent than may be
 │   └── ImageError                an image cannot be used; `kind` says why
 ├── BusyError                     the session is answering another question
 │   └── TakenOverError            it does because this turn was not heard of for too long
@@ -85,6 +86,12 @@ class InputError(ChatbotError):
     """The request cannot be used as it is."""
 
     code = "invalid_input"
+
+
+class TooLargeError(InputError):
+    """More was sent than may be."""
+
+    code = "too_large"
 
 
 class ImageError(InputError):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from chatbot.errors import TooLargeError
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
@@ -23,3 +25,15 @@ class Limits:
     route_early: bool = True
     prefetch: int = 3
     head_start: bool = True
+    question_characters: int = 100_000
+
+    def check_question(self, question: str) -> None:
+        """Refuse a question that is too long.
+
+        Raises:
+            TooLargeError: It is.
+        """
+        most = self.question_characters
+        if len(question) > most:
+            message = f"A question may have {most} characters; this one has {len(question)}."
+            raise TooLargeError(message)

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from chatbot.domain import Turn
-from chatbot.errors import HistoryError, ImageError, ModelError
+from chatbot.errors import HistoryError, ImageError, InputError, ModelError
 from chatbot.images.blocks import block_of, url_of
 from chatbot.images.image import (
     ADDRESS,
@@ -39,8 +39,15 @@ async def message_of(
     """Return a question with its images, of which files and bytes become data URLs.
 
     Raises:
+        InputError: One of both is something else.
         ImageError: A file cannot be read, or is too large.
     """
+    if not isinstance(question, str):
+        message = "The question must be text."
+        raise InputError(message)
+    if not _are_images(images):
+        message = "images must be a list of addresses, paths or bytes."
+        raise InputError(message)
     longest = ports.image_policy.longest
     urls = [
         each if isinstance(each, str) else await asyncio.to_thread(_data_url, each, longest)
@@ -48,6 +55,13 @@ async def message_of(
     ]
     blocks: list[str | dict[str, Any]] = [block_of(url) for url in urls]
     return HumanMessage([{"type": "text", "text": question}, *blocks] if blocks else question)
+
+
+def _are_images(given: object) -> bool:
+    """Tell whether this is a list of what images may be given as; text alone is no list."""
+    return isinstance(given, (list, tuple)) and all(
+        isinstance(each, (str, bytes, Path)) for each in given
+    )
 
 
 async def take_images(

@@ -41,10 +41,12 @@ def begin(state: ChatState, runtime: Runtime[Context], ports: Ports, *, emit: Em
     execution = runtime.execution_info
     turn_id = (execution and execution.run_id) or str(uuid.uuid4())
     choices = choices_of(runtime)
+    question = question_of(state.messages, turn_id)
+    ports.limits.check_question(question)
     turn = LiveTurn(
         session=session_of(runtime, ports.default_session_id),
         turn_id=turn_id,
-        question=question_of(state.messages, turn_id),
+        question=question,
         emit=emit,
         deadline=asyncio.get_running_loop().time() + ports.limits.turn_seconds,
     )

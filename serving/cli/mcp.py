@@ -24,7 +24,6 @@ async def _serve(settings: Settings) -> None:
             bot=bot,
             admit=_admit,
             passages=settings.passages,
-            question_characters=settings.question_characters,
         )
         server = mcp_server(toolkit, version("ragflow-chatbot"), lambda _: NOBODY)
         await server.run(read, write, server.create_initialization_options())

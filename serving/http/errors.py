@@ -23,6 +23,7 @@ from chatbot.errors import (
     InputError,
     ModelError,
     StoppedError,
+    TooLargeError,
     UnavailableError,
 )
 from chatbot.validation import rule_of
@@ -37,12 +38,6 @@ class NotFoundError(ChatbotError):
     """What was asked for does not exist, or not for this user."""
 
     code = "not_found"
-
-
-class TooLargeError(InputError):
-    """More was sent than may be."""
-
-    code = "too_large"
 
 
 STATUSES: tuple[tuple[type[ChatbotError], HTTPStatus], ...] = (

@@ -13,7 +13,6 @@ from graphs import Chatbot
 from graphs.conversation import Choices
 from graphs.stateless import Stateless
 from serving.auth import Identity
-from serving.http.errors import TooLargeError
 from serving.http.quotas import Quotas
 from serving.http.running import RunningTurn, RunningTurns
 
@@ -38,7 +37,7 @@ class Turns:
             TooManyError: The caller, or everybody, has asked as much as may be for now.
             InputError: The session id has the wrong form.
         """
-        self._check(question)
+        self.bot.ports.limits.check_question(question)
         session = Session(
             session_id=choices.get("session_id") or self.settings.default_session_id,
             user_id=caller.user_id,
@@ -59,7 +58,7 @@ class Turns:
             TooLargeError: The question is too long.
             TooManyError: The caller, or everybody, has asked as much as may be for now.
         """
-        self._check(question)
+        self.bot.ports.limits.check_question(question)
         session = self.stateless.give(earlier, user_id=caller.user_id)
         try:
             turn = await self._start(self.stateless.bot, session, caller, question, choices)
@@ -78,12 +77,6 @@ class Turns:
         turn_id = str(uuid.uuid4())
         events = bot.stream(question, turn_id=turn_id, **choices)
         return self.running.start(session, events, turn_id=turn_id, at_end=at_end)
-
-    def _check(self, question: str) -> None:
-        most = self.settings.question_characters
-        if len(question) > most:
-            message = f"A question may have {most} characters; this one has {len(question)}."
-            raise TooLargeError(message)
 
 
 def _turns(request: Request) -> Turns:

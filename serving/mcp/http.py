@@ -47,7 +47,6 @@ async def open_endpoint(
         bot=bot,
         admit=quotas.admit,
         passages=settings.passages,
-        question_characters=settings.question_characters,
     )
     manager = StreamableHTTPSessionManager(
         mcp_server(toolkit, version, _whose), json_response=True, stateless=True

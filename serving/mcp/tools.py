@@ -83,7 +83,6 @@ class Toolkit:
     bot: Chatbot
     admit: Admit
     passages: int
-    question_characters: int
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], caller: Identity, session_id: str
@@ -119,9 +118,7 @@ class Toolkit:
         session_id: str,
     ) -> dict[str, Any]:
         question = arguments["question"]
-        if len(question) > self.question_characters:
-            message = f"A question may have {self.question_characters} characters."
-            raise InputError(message)
+        self.bot.ports.limits.check_question(question)
         session = checked_id(arguments.get("session_id") or session_id, "session id")
         at_end = await self.admit(caller)
         try:

@@ -8,8 +8,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from chatbot.domain import Session
-from chatbot.errors import InputError, KnowledgeBaseError, ModelError
+from chatbot.errors import InputError, KnowledgeBaseError, ModelError, TooLargeError
 from chatbot.events import Event
+from chatbot.limits import Limits
 from graphs import Chatbot, Context
 from tests.integration.graph.conftest import Bench, kinds
 from tests.ports import Call, Said
@@ -440,6 +441,30 @@ async def test_bad_choices_are_refused(bench: Bench, choices: dict[str, Any]) ->
     bench.script(Said(call=Call("general_chat")), Said(["Hello."]))
     answered = await events_of(bench.bot, "hi")
     assert told.keys() == data(answered, "metadata").keys()
+
+
+@pytest.mark.parametrize("question", [None, 7, b"hi", ["hi"]])
+async def test_a_question_that_is_no_text_is_refused(bench: Bench, question: Any) -> None:
+    with pytest.raises(InputError, match="must be text"):
+        await bench.bot.ask(question)
+
+
+@pytest.mark.parametrize("images", [5, "x.png", b"", [7], {"x.png": 1}])
+async def test_images_that_are_no_list_of_images_are_refused(bench: Bench, images: Any) -> None:
+    with pytest.raises(InputError, match="must be a list"):
+        await bench.bot.ask("hi", images=images)
+
+
+async def test_a_question_that_is_too_long_is_refused_whichever_way_it_came(
+    bench: Bench,
+) -> None:
+    bench.limits = Limits(question_characters=3)
+    bench.script(CHAT, Said(["Hm."]))
+    assert (await bench.bot.ask("年假？")).text
+    with pytest.raises(TooLargeError, match="may have 3 characters; this one has 4"):
+        await bench.bot.ask("几天年假")
+    with pytest.raises(TooLargeError):
+        await bench.bot.graph.ainvoke({"messages": [HumanMessage("几天年假")]})
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import jwt
 import pytest
 
 from chatbot.domain import Assistant, Passage
+from chatbot.limits import Limits
 from chatbot.settings import Settings
 from graphs import Chatbot, Ports
 from serving.auth.keys import create_key, revoke_key
@@ -69,6 +70,7 @@ def guarded_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarde
         history=InMemoryChatHistory(),
         knowledge=knowledge,
         model=scripted(quotes, hello="general_chat"),
+        limits=Limits(question_characters=1000),
     )
 
     @asynccontextmanager
@@ -81,7 +83,6 @@ def guarded_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarde
         operators="root",
         turns_per_minute=3,
         turns_at_once=1,
-        question_characters=1000,
     )
     with running_app(create_app(settings, open_bot=open_bot)) as url:
         yield Guarded(url=url, keys=keys, made=guarded.made)
