@@ -95,7 +95,7 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
         update["outcome"] = "forbidden"
     named = chosen(choices.assistants, known)
     if known and (missing := [n for n in choices.assistants if not chosen([n], known)]):
-        reason = f"There is no assistant named {', '.join(missing)}; it was chosen by itself."
+        reason = f"There is no assistant named {', '.join(missing)}; others are asked instead."
         turn.degrade("assistants", reason)
     available = named or known
     turn.elsewhere = [each for each in known if each not in available]

@@ -62,7 +62,7 @@ ImageNames = Annotated[
         help="Show the model this image: a file, or an https address. Repeat it for several.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Port = Annotated[
     int, typer.Option(min=0, max=65535, metavar="NUMBER", help="The port to listen on.")
 ]

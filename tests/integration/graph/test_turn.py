@@ -449,7 +449,7 @@ async def test_a_question_that_is_no_text_is_refused(bench: Bench, question: Any
         await bench.bot.ask(question)
 
 
-@pytest.mark.parametrize("images", [5, "x.png", b"", [7], {"x.png": 1}])
+@pytest.mark.parametrize("images", [5, "x.png", b"x", [7], {"x.png": 1}])
 async def test_images_that_are_no_list_of_images_are_refused(bench: Bench, images: Any) -> None:
     with pytest.raises(InputError, match="must be a list"):
         await bench.bot.ask("hi", images=images)
