@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, ViewportSize, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    async_playwright,
+    expect,
+)
 
 from tests.integration.http.service import (  # noqa: F401 - fixtures
     Service,
@@ -39,6 +46,7 @@ async def browser() -> AsyncIterator[Browser]:
     named = os.environ.get("CHROMIUM")
     executable = named or next(filter(None, map(shutil.which, CHROMIUM)), None)
     assert executable, "Chromium is missing: install it, or name its program in CHROMIUM."
+    expect.set_options(timeout=20_000)  # its machine may have other work
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=executable, args=list(ARGUMENTS)
@@ -76,7 +84,7 @@ class Browsers:
                 viewport=size,
                 permissions=["clipboard-read", "clipboard-write"],
             )
-        self._contexts[kind].set_default_timeout(10_000)
+        self._contexts[kind].set_default_timeout(30_000)
         self._contexts[kind].set_default_navigation_timeout(30_000)
         return self._contexts[kind]
 

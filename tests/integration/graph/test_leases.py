@@ -94,7 +94,7 @@ async def test_those_that_wait_come_in_order(bench: Bench, leases: LocalLeases) 
     await answering(bench, 2)
     for number in range(1, 5):
         asked.append(asyncio.create_task(bot.ask(str(number), session_id="s")))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)
     go_on.set()
     await asyncio.gather(*asked)
     assert [t.question for t in await bot.turns("s")] == ["0", "1", "2", "3", "4"]
