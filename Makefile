@@ -14,6 +14,9 @@ JOBS ?= 3
 VENV ?= $(if $(filter-out python3,$(PYTHON)),.venv-$(notdir $(PYTHON)),.venv)
 BIN := $(VENV)/bin
 
+# Without what Python keeps of its compiling, each start of a command takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test sdk aegra databases browser check format bench chaos constraints clean
 
 run: $(VENV)/run.stamp
