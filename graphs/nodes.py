@@ -88,7 +88,7 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
             if isinstance(error, KnowledgeBaseError)
             else KnowledgeBaseError("unavailable", "The knowledge base did not answer in time.")
         )
-        turn.degrade("knowledge", failure.message)
+        turn.degrade("knowledge", failure.message, failure)
         known, update["outcome"] = [], outcome_of(failure)
     if known and not (known := turn.those_permitted(known)):
         turn.degrade("knowledge", "None of the assistants may be asked by this user.")

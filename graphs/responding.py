@@ -51,7 +51,7 @@ async def respond(state: ChatState, runtime: Runtime[Context], *, ports: Ports) 
     except KnowledgeBaseError as error:
         if turn.answer:
             raise
-        turn.degrade("knowledge", f"{assistant.name}: {error.message}")
+        turn.degrade("knowledge", f"{assistant.name}: {error.message}", error)
         if not others["assistants"] and turn.elsewhere:
             turn.degrade("assistants", not_asked([assistant.name]))
             others["assistants"] = turn.elsewhere

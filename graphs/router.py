@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from chatbot.domain import Assistant, Intent
 from chatbot.earlier_turns import IMAGE
-from chatbot.errors import ModelError
+from chatbot.errors import ChatbotError, ModelError
 from chatbot.messages import MessagePipeline
 from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
@@ -56,18 +56,20 @@ async def decide(turn: LiveTurn, ports: Ports, choice: Choice) -> Route:
             route = await _ask(turn, ports, choice)
     except TimeoutError:
         failure = f"the router did not answer within {ports.limits.router_seconds:g} s"
+        cause: ChatbotError | None = ModelError("timeout", failure)
     except ModelError as error:
-        failure = f"the router failed ({error.code})"
+        failure, cause = f"the router failed ({error.code})", error
     except Exception as error:  # noqa: BLE001 - a model of somebody else's raises what it likes
         logger.warning("the router failed: %r", error)
         failure = f"the router failed ({type(error).__name__})"
+        cause = ChatbotError(failure)
     else:
         if isinstance(route, Route):
             return route
-        failure = route
+        failure, cause = route, None
     if forced is not None:
         return Route(intent=forced, reason=reason)
-    turn.degrade("router", failure)
+    turn.degrade("router", failure, cause)
     return Route(intent=ports.default_intent, reason=f"default route: {failure}")
 
 
@@ -77,8 +79,10 @@ async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> st
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
             text = await whole_text(model, pipeline.for_rewriting())
-    except (ModelError, TimeoutError):
-        turn.degrade("rewriting", "The question could not be put in context.")
+    except (ModelError, TimeoutError) as error:
+        reason = "The question could not be put in context."
+        cause = error if isinstance(error, ModelError) else ModelError("timeout", reason)
+        turn.degrade("rewriting", reason, cause)
         return ""
     return usable_rewrite(turn.question, _without_note(text))
 

@@ -110,7 +110,7 @@ async def _ask(
         turn.degrade("knowledge", reason)
         return _failure(assistants, "unavailable")
     except KnowledgeBaseError as error:
-        turn.degrade("knowledge", error.message)
+        turn.degrade("knowledge", error.message, error)
         return _failure(assistants, outcome_of(error))
     for name, reason in found.failures.items():
         turn.degrade("knowledge", f"{name}: {reason}")

@@ -28,6 +28,7 @@ class LiveTurn:
     noted of an answer that is being written. `elsewhere` are the assistants that the caller did
     not name, should all those fail that he did. `out_of_sight` are turns that no prompt shows;
     `images` are the question's, `earlier_images` those of earlier turns, by their ids.
+    `causes` has the last error of each part that is degraded by one.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class LiveTurn:
         self._deadline = deadline
         self._limit: asyncio.Timeout | None = None
         self.record: dict[str, Any] = {"degraded": [], "timings": {}}
+        self.causes: dict[str, ChatbotError] = {}
         self._emit = emit
         self.started_at = datetime.now(UTC)
         self._clock = time.perf_counter()
@@ -70,8 +72,10 @@ class LiveTurn:
         """Return those of the assistants that the user may ask."""
         return permitted(assistants, self.permitted)
 
-    def degrade(self, part: str, reason: str) -> None:
-        """Note that a part of the service did not work as it should."""
+    def degrade(self, part: str, reason: str, cause: ChatbotError | None = None) -> None:
+        """Note that a part of the service did not work as it should, due to an error or not."""
+        if cause is not None:
+            self.causes[part] = cause
         entry = {"part": part, "reason": reason}
         if entry not in self.record["degraded"]:
             self.record["degraded"].append(entry)

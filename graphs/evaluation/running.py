@@ -16,6 +16,7 @@ from chatbot.domain import Assistant, Findings, Passage, SourceFile, Turn
 from chatbot.errors import ChatbotError
 from chatbot.ports import Ports
 from graphs.evaluation.cases import Case, Earlier
+from graphs.evaluation.patience import Failure
 from graphs.state import Context
 from graphs.stateless import Stateless
 from graphs.turn import LiveTurn
@@ -26,7 +27,11 @@ FATAL = ("router", "rewriting", "knowledge")  # parts whose failure makes a case
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What became of a question, as far as the case wanted to know."""
+    """What became of a question, as far as the case wanted to know.
+
+    `error` says that it came to nothing; where that was not the chatbot's own doing, `failure`
+    says why.
+    """
 
     route: str = ""
     reason: str = ""
@@ -38,6 +43,7 @@ class Outcome:
     trace_id: str = ""
     milliseconds: float = 0
     error: str = ""
+    failure: Failure | None = None
 
     def as_json(self) -> Mapping[str, Any]:
         """Return what there is, as plain JSON; of passages where they stand."""
@@ -104,7 +110,8 @@ class Bench:
         try:
             outcome = await run(case, config or {})
         except ChatbotError as error:
-            outcome = Outcome(error=f"{error.code}: {error.message}")
+            failure = Failure.of(error)
+            outcome = Outcome(error=failure.reason, failure=failure)
         elapsed = round((time.perf_counter() - start) * 1000, 1)
         return replace(outcome, milliseconds=elapsed)
 
@@ -119,10 +126,12 @@ class Bench:
             return await knowledge.search(question, assistants=assistants, limit=FIRST)
 
         found = await RunnableLambda(search, name="search").ainvoke(case.question, config)
+        failed = " ".join(found.failures.values())
         return Outcome(
             query=case.question,
             passages=found.shown,
-            error=" ".join(found.failures.values()),
+            error=failed,
+            failure=Failure(reason=failed) if failed else None,
         )
 
     async def _turn(self, case: Case, config: RunnableConfig) -> Outcome:
@@ -173,7 +182,9 @@ def _turn_of(earlier: Earlier) -> Turn:
 
 def _outcome(turn: LiveTurn) -> Outcome:
     record = turn.record
-    failed = [each["reason"] for each in record["degraded"] if each["part"] in FATAL]
+    failed = {
+        each["reason"]: each["part"] for each in record["degraded"] if each["part"] in FATAL
+    }
     return Outcome(
         route=record.get("intent") or "",
         reason=record.get("reason") or "",
@@ -184,4 +195,12 @@ def _outcome(turn: LiveTurn) -> Outcome:
         model=record.get("model") or "",
         trace_id=record.get("trace_id") or "",
         error=" ".join(failed),
+        failure=next(filter(None, (_failure(turn, *each) for each in failed.items())), None),
     )
+
+
+def _failure(turn: LiveTurn, reason: str, part: str) -> Failure | None:
+    """Return why a part failed. A router that decides nothing is no failure, but a bad one."""
+    if (cause := turn.causes.get(part)) is not None:
+        return Failure.of(cause)
+    return None if part == "router" else Failure(reason=reason)

@@ -50,7 +50,8 @@ def evaluate(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Measure routing, rewriting, retrieval and answers with labelled questions.
 
-    Nothing of it is kept in the history. Ctrl-C prints the results so far.
+    Nothing of it is kept in the history. Ctrl-C prints the results so far. Exit code 1 where
+    a floor is missed, or where something could not be measured.
     """
     settings = load_settings()
     from serving.cli.evaluation import Wishes

@@ -19,6 +19,7 @@ from graphs.conversation import Chatbot
 from graphs.evaluation.cases import NAMES, Case, find_set, sample
 from graphs.evaluation.experiments import connect
 from graphs.evaluation.judging import Judge, open_judge
+from graphs.evaluation.patience import Patience
 from graphs.evaluation.results import Earlier, Evaluation, read_earlier
 from graphs.evaluation.running import Bench
 from graphs.evaluation.scoring import METRICS
@@ -46,9 +47,10 @@ class Wishes:
 
 
 def evaluate(settings: Settings, wishes: Wishes) -> bool:
-    """Print how the chatbot does, and return whether every floor is reached.
+    """Print how the chatbot does, and return whether that is so and every floor is reached.
 
-    Ctrl-C ends it with the results so far.
+    It is not where cases failed for technical reasons, which are told. Ctrl-C ends it with the
+    results so far.
 
     Raises:
         InputError: A set, a floor or a file is not what it has to be.
@@ -64,10 +66,11 @@ def evaluate(settings: Settings, wishes: Wishes) -> bool:
     asyncio.run(_run(settings, wishes, sets, evaluation))
     _tell(evaluation, wishes, earlier)
     reached = [_reached(evaluation, name, least) for name, least in floors.items()]
-    if not evaluation.complete:
+    measured = [_measured(evaluation, name) for name in evaluation.sets]
+    if not evaluation.complete and not evaluation.given_up:
         complain("Stopped: these are the results so far.")
         raise KeyboardInterrupt
-    return all(reached)
+    return all(reached) and all(measured)
 
 
 def _sets(wishes: Wishes) -> Mapping[str, Sequence[Case]]:
@@ -113,13 +116,6 @@ async def _run_suite(
         "assistants": [each.name for each in await bot.assistants()],
     }
     experiments = connect()
-    suite = Suite(
-        sets=sets,
-        bench=Bench(ports),
-        judge=judge,
-        experiments=experiments,
-        concurrency=wishes.concurrency,
-    )
     with progress_on(Console(stderr=True)) as progress:
         tasks = {
             name: progress.add_task(in_one_line(name), total=len(cases), state="")
@@ -130,6 +126,21 @@ async def _run_suite(
             state = f"{done} of {len(sets[name])}"
             progress.update(tasks[name], completed=done, state=state)
 
+        def show_wait(seconds: float, why: str) -> None:
+            name = next(reversed(evaluation.sets))
+            state = f"{len(evaluation.sets[name])} of {len(sets[name])}"
+            waits = f"{state}, waiting {seconds:.0f} s: {in_one_line(why, 60)}"
+            progress.update(tasks[name], state=waits)
+
+        suite = Suite(
+            sets=sets,
+            bench=Bench(ports),
+            judge=judge,
+            experiments=experiments,
+            concurrency=wishes.concurrency,
+            patience=Patience(show_wait),
+            judge_patience=Patience(show_wait),
+        )
         await suite.run(evaluation, show)
     if experiments is not None and experiments.problem:
         complain(experiments.problem)
@@ -201,3 +212,15 @@ def _reached(evaluation: Evaluation, name: str, least: float) -> bool:
     if value < least:
         complain(f"{name} is {value:.3f}, below its floor of {least:g}.")
     return value >= least
+
+
+def _measured(evaluation: Evaluation, name: str) -> bool:
+    """Tell what of a set was not measured, and why; return whether all of it was."""
+    reasons, label = evaluation.failures(name), in_one_line(name)
+    for reason, count in reasons.items():
+        complain(f"{label}: {count} of the cases failed for technical reasons: {reason}")
+    if name in evaluation.given_up:
+        complain(f"{label}: given up, {evaluation.not_run[name]} cases were not asked.")
+    if unjudged := evaluation.unjudged(name):
+        complain(f"{label}: {unjudged} answers have no verdict of the judge.")
+    return not (reasons or name in evaluation.given_up or unjudged)

@@ -14,7 +14,7 @@ from graphs.evaluation.results import read_earlier
 from graphs.synchronous import open_chatbot_sync
 from serving.cli.evaluation import Wishes, evaluate
 from tests.integration.cli.terminal import Result, Terminal, run
-from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, hang
+from tests.servers.model import ChatRequest, ModelServer, Script, answer, call, hang, refuse
 from tests.servers.ragflow import KEY, RagflowServer
 
 STOP = "\x03"
@@ -168,11 +168,57 @@ def test_the_knowledge_of_ragflow_is_measured(tmp_path: Path) -> None:
     assert [each["recall@5"] for each in scores(data).values()] == [1, 1, 0]
 
 
-def test_a_model_that_fails_is_no_reason_to_stop(tmp_path: Path) -> None:
-    settings = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "scripted"}
-    done = run(tmp_path, "eval", written(tmp_path, SET[:4]), settings=settings)
+def test_a_limit_is_waited_for_and_the_cases_are_asked_again(tmp_path: Path) -> None:
+    cases = [{**SET[0], "id": f"hello {number}"} for number in range(8)]
+    limits = iter([refuse(429, headers={"Retry-After": "1"})])
+
+    def limited(request: ChatRequest) -> Script:
+        return next(limits, None) or sensible(request)
+
+    done = evaluated(tmp_path, written(tmp_path, cases), "--json", script=limited)
+    assert (done.code, done.err) == (0, "")
+    assert [each["route"] for each in scores(json.loads(done.out)).values()] == [1] * 8
+
+
+def test_where_nothing_works_the_reason_is_told_and_the_rest_is_not_asked(
+    tmp_path: Path,
+) -> None:
+    cases = [{**SET[0], "id": f"hello {number}"} for number in range(20)]
+    output = tmp_path / "results.json"
+    arguments = (written(tmp_path, [SET[3], *cases]), "--output", str(output))
+    done = evaluated(tmp_path, *arguments, script=[refuse(401)])
+    data = json.loads(output.read_text(encoding="utf-8"))["sets"]["own"]
+
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert "failed for technical reasons: model_auth: " in done.err
+    assert f"given up, {data['cases_not_run']} cases were not asked" in done.err
+    assert f"{data['cases_failed']} of them failed and count as 0" in done.out
+    assert data["cases_failed"] >= 5
+    assert len(data["cases"]) + data["cases_not_run"] == 21
+    assert scores({"sets": {"own": data}})["leave"] == {"recall@5": 1, "mrr@5": 1}
+    again = evaluated(tmp_path, arguments[0], "--compare", str(output))
+    assert again.code == 0
+    assert f"{data['cases_failed']} of the earlier run and 0 of this one" in again.out
+    assert "hello 0" not in again.out
+    other = run(tmp_path, "eval", arguments[0], "--compare", str(output))
+    assert "The model is another one: then scripted, now extractive." in other.out
+
+
+def test_the_wrong_cases_are_named(tmp_path: Path) -> None:
+    done = evaluated(tmp_path, written(tmp_path, SET[:2]), script=[call("general_chat")])
     assert done.code == 0
-    assert "4 cases, 3 of them failed and count as 0" in done.out
+    assert "route, not 1: 1: hotel" in done.out
+
+
+def test_answers_without_a_verdict_are_told(tmp_path: Path) -> None:
+    def no_judge(request: ChatRequest) -> Script:
+        judges = request.instructions.startswith(JUDGES)
+        return refuse(401) if judges else sensible(request)
+
+    done = evaluated(tmp_path, written(tmp_path, SET[5:]), "--judge", script=no_judge)
+    assert done.code == 1
+    assert "1 answers have no verdict of the judge" in done.err
 
 
 def test_the_shipped_sets_run_by_name_without_any_service(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from graphs.evaluation.statistics import bootstrap, estimate, wilson
+from graphs.evaluation.statistics import estimate, estimate_change, wilson
 
 
 @pytest.mark.parametrize(
@@ -18,18 +18,50 @@ def test_wilson_gives_the_published_intervals(
     assert wilson(right, count) == pytest.approx((low, high), abs=1e-4)
 
 
-def test_the_bootstrap_gives_the_same_each_time_and_covers_the_mean() -> None:
-    values = [0.0, 0.5, 0.5, 1.0] * 20
-    low, high = bootstrap(values)
-    assert (low, high) == bootstrap(values)
-    # The normal approximation: 0.5 ± 1.96 · 0.354 / √80.
-    assert (low, high) == pytest.approx((0.4225, 0.5775), abs=0.015)
-    assert bootstrap([0.25] * 9) == (0.25, 0.25)
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param([0.5], id="one in between"),
+        pytest.param([1.0], id="one right"),
+        pytest.param([0.0], id="one wrong"),
+        pytest.param([0.5, 0.5], id="two alike"),
+        pytest.param([1.0] * 45, id="all right"),
+        pytest.param([0.25] * 9, id="all alike"),
+    ],
+)
+def test_few_or_equal_scores_claim_no_certainty(scores: list[float]) -> None:
+    found = estimate(scores)
+    assert found.low <= found.value <= found.high
+    assert found.high - found.low > 1 / (len(scores) + 4)
 
 
-def test_shares_and_means_have_intervals_of_their_kind() -> None:
-    share = estimate([1.0, 1.0, 1.0])
-    assert (share.n, share.value, share.high) == (3, 1.0, 1.0)
-    assert share.low == pytest.approx(0.4385, abs=1e-4)
-    mean = estimate([0.5, 0.5])
-    assert (mean.value, mean.low, mean.high) == (0.5, 0.5, 0.5)
+def test_a_mean_has_an_interval_that_covers_it_and_narrows() -> None:
+    few, many = estimate([0.0, 0.5, 0.5, 1.0] * 2), estimate([0.0, 0.5, 0.5, 1.0] * 20)
+    assert (few.value, many.value, many.n) == (0.5, 0.5, 80)
+    assert (many.low, many.high) == pytest.approx((0.393, 0.607), abs=1e-3)
+    assert few.low < many.low
+    assert many.high < few.high
+
+
+def test_changes_have_the_published_interval() -> None:
+    # Agresti and Min (2005): 1144 pairs, 132 changed one way, 107 the other.
+    found = estimate_change([1.0] * 132 + [-1.0] * 107 + [0.0] * 905)
+    assert found.value == pytest.approx(25 / 1144)
+    assert (found.low, found.high) == pytest.approx((-0.0047, 0.0483), abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("differences", "least"),
+    [
+        pytest.param([0.0], 1.2, id="one that did not change"),
+        pytest.param([0.0] * 45, 0.08, id="many that did not change"),
+        pytest.param([1.0], 0.9, id="one that changed"),
+        pytest.param([-1.0] * 3, 0.9, id="all changed"),
+    ],
+)
+def test_changes_of_few_or_none_claim_no_certainty(
+    differences: list[float], least: float
+) -> None:
+    found = estimate_change(differences)
+    assert -1 <= found.low <= found.value <= found.high <= 1
+    assert found.high - found.low > least
