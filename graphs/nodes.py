@@ -55,6 +55,7 @@ async def load_history(
         raise
     except Exception as error:
         known = as_known(error)
+        describe_trace(status="refused", error=known.code)
         if turn is not None:
             await dismiss(turn)
             turn.send_metadata()
@@ -128,7 +129,11 @@ async def route(state: ChatState, runtime: Runtime[Context], *, ports: Ports) ->
     if decision.intent == "general_chat":
         turn.drop_guesses()
     turn.note(intent=decision.intent, reason=decision.reason)
-    describe_trace(intent=decision.intent, route_reason=decision.reason)
+    describe_trace(
+        intent=decision.intent,
+        route_reason=decision.reason,
+        route_early=turn.record.get("route_early", "none"),
+    )
     update |= {"route": decision, "assistants": available}
     if decision.intent == "knowledge_base" and ports.respondent is not None and by_words:
         asked = decision.assistants or mentioned(turn.question, available)

@@ -13,7 +13,8 @@ class Prefetch:
     """Searches of one question, one for each of a few assistants, that are under way.
 
     It answers a search of exactly that kind, and passes every other one on: what is found is
-    the same as without it, only sooner.
+    the same as without it, only sooner. One of several assistants is passed on as well: how
+    their passages rank among each other only the knowledge base can tell.
     """
 
     def __init__(

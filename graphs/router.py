@@ -137,6 +137,8 @@ async def _ask(turn: LiveTurn, ports: Ports, choice: Choice) -> Route | str:
             )
             if complete and reader.name and reader.finish_reason not in CUTTING:
                 call = ToolCall(name=reader.name, arguments=arguments)
+                if reader.finish_reason is None:
+                    turn.note(route_early="used")
                 return _route(call, assistants, decided)
             if reader.name == LOOK_UP and not is_named:
                 is_named = True

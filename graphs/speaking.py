@@ -81,7 +81,8 @@ class Speaker:
             self._turn.drop_head_start()
             return prompt.stream(self._ports.model)
         self._turn.head_start = None
-        self._turn.note(head_start="used")
+        # It rests on what was found early, also where that was searched again.
+        self._turn.note(head_start="used", prefetch="used")
         return early.stream(lambda: self._turn.note(head_start="failed"))
 
     def say(self, text: str) -> None:

@@ -19,6 +19,7 @@ _OF_THE_END = (
     "usage",
     "cut",
     "replaces",
+    "route_early",
     "prefetch",
     "head_start",
     "finish_reason",
@@ -65,17 +66,20 @@ def describe_turn(turn: Turn) -> None:
 def describe_trace(**facts: object) -> str:
     """Add facts to the metadata of the turn's run and of this step; return the trace's id.
 
-    Returns "" when nothing is traced. The turn's run, which is the trace's root unless somebody
-    traces who asks us, is reached through the tracer: a step does not know its parent.
+    Returns "" when nothing is traced, or the trace is not among those that are sent. The turn's
+    run, which is the trace's root unless somebody traces who asks us, is reached through the
+    tracer: a step does not know its parent.
     """
     step = get_current_run_tree()
     if step is None:
         return ""
     step.add_metadata(facts)
+    samples = getattr(step.client, "samples", None)  # not every client is ours
+    trace_id = str(step.trace_id) if samples is None or samples(str(step.trace_id)) else ""
     try:
         callbacks = get_config().get("callbacks")
     except RuntimeError:  # a trace of somebody else, who asked us
-        return str(step.trace_id)
+        return trace_id
     if isinstance(callbacks, BaseCallbackManager):
         for handler in callbacks.handlers:
             if isinstance(handler, LangChainTracer):
@@ -83,7 +87,7 @@ def describe_trace(**facts: object) -> str:
                 turn = known and handler.run_map.get(str(known.parent_run_id))
                 if turn is not None:
                     turn.add_metadata(facts)
-    return str(step.trace_id)
+    return trace_id
 
 
 async def traced_search(

@@ -241,6 +241,10 @@ class LiveTurn:
         """Return the turn as plain JSON, for clients that stream the graph's state."""
         return {**self.metadata(), "answer": self.answer, "record": dict(self.record)}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what traces show of the turn among what a step takes and gives."""
+        return {"id": self.id, "question": self.question}
+
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         """Pickle as plain JSON: the LangGraph server keeps what it streams in a file."""
         return dict, (self.model_dump(),)

@@ -1,5 +1,6 @@
 """Why an answer is as it is: the audit record of a turn, for people."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,23 +30,23 @@ def explanation(found: Explanation) -> RenderableType:
             Text("trace", style="dim"), Text(in_one_line(str(trace)), overflow="fold")
         )
     parts: list[RenderableType] = [facts]
-    for table in (_stages(turn.record), _passages(turn)):
+    for table in (_stages(turn.record), _passages(turn.record)):
         if table is not None:
             parts += [Text(""), table]
     return Group(*parts)
 
 
-def _passages(turn: Turn) -> Table | None:
-    passages = turn.record.get("passages") or ()
+def _passages(record: Mapping[str, Any]) -> Table | None:
+    passages = record.get("passages") or ()
     if not passages:
         return None
-    cited = {each.get("id") or each["text"]: each.get("number") for each in _citations(turn)}
+    # The numbers in an answer are the places of its passages here.
+    cited = {each.get("number") for each in record.get("citations") or ()}
     table = plain_table("CITED", "SCORE", "DOCUMENT", "PASSAGE")
-    for passage in passages:
-        number = cited.get(passage.get("id")) or cited.get(passage["text"])
+    for number, passage in enumerate(passages, 1):
         where = " · ".join(filter(None, (passage.get("document"), passage.get("location"))))
         cells = (
-            f"[{number}]" if number else "",
+            f"[{number}]" if number in cited else "",
             f"{passage.get('score') or 0:.2f}",
             in_one_line(where),
             in_one_line(passage["text"], QUOTED),
@@ -68,14 +69,15 @@ def _stages(record: Mapping[str, Any]) -> Table | None:
     return table
 
 
-def _citations(turn: Turn) -> list[Mapping[str, Any]]:
-    return list(turn.record.get("citations") or ())
-
-
 def _facts(turn: Turn) -> Iterator[tuple[str, str]]:
     record = turn.record
     yield "turn", f"{turn.id} ({turn.status}), {turn.started_at.astimezone():%Y-%m-%d %H:%M:%S}"
+    if record.get("replaces"):
+        yield "in place of", f"turn {record['replaces']}"
     yield "question", turn.question
+    for name, value in (record.get("choices") or {}).items():
+        chosen = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield "asked for", f"{name.replace('_', ' ')}: {chosen}"
     if turn.intent:
         yield "route", f"{turn.intent}: {record.get('reason') or 'no reason given'}"
     if record.get("query"):
@@ -83,6 +85,8 @@ def _facts(turn: Turn) -> Iterator[tuple[str, str]]:
         yield "searched for", "the question as it is" if same else record["query"]
     if record.get("assistants"):
         yield "assistants", ", ".join(record["assistants"])
+    if found := _found(turn):
+        yield "found", found
     if left := _cut(record.get("cut") or {}):
         yield "left out", left
     for entry in record.get("degraded") or ():
@@ -101,10 +105,14 @@ def _work(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "model", _model(record)
     for attempt in record.get("attempts") or ():
         yield "tried before", f"{attempt.get('endpoint')}: {attempt.get('kind')}"
+    if record.get("finish_reason"):
+        yield "ended with", str(record["finish_reason"])
     if usage := _tokens(record.get("usage") or {}):
         yield "tokens", usage
     if begun := _begun_early(record):
         yield "begun early", begun
+    if record.get("route_early"):
+        yield "read early", "the router's call, whose end was not waited for"
     if times := _times(record):
         yield "time", times
 
@@ -112,6 +120,20 @@ def _work(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _model(record: Mapping[str, Any]) -> str:
     model, endpoint = record["model"], record.get("endpoint")
     return str(model) if endpoint in {None, "", model} else f"{model} at {endpoint}"
+
+
+def _found(turn: Turn) -> str:
+    """Return why there are no passages, where some were looked for."""
+    if turn.intent != "knowledge_base" or turn.record.get("passages"):
+        return ""
+    if "passages" in (turn.record.get("left_out") or ()):
+        return "what was found is too large to be kept with the turn"
+    outcomes = {
+        "empty": "nothing",
+        "unavailable": "nothing: the knowledge base could not be searched, or only in part",
+        "forbidden": "nothing: the knowledge base may not be searched",
+    }
+    return outcomes.get(str(turn.record.get("outcome")), "")
 
 
 def _cut(cut: Mapping[str, Any]) -> str:

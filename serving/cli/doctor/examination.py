@@ -15,7 +15,11 @@ from serving.cli.doctor.knowledge import examine_knowledge
 from serving.cli.doctor.langsmith import examine_langsmith
 from serving.cli.doctor.model import examine_model
 from serving.cli.doctor.parts import MODEL, set_fields
-from serving.cli.doctor.surroundings import examine_disk, examine_prompts
+from serving.cli.doctor.surroundings import (
+    examine_disk,
+    examine_head_start,
+    examine_prompts,
+)
 from serving.cli.doctor.tools import examine_tools
 from serving.cli.doctor.users import examine_users
 
@@ -32,6 +36,7 @@ EXAMINATIONS: Mapping[str, Examination] = {
     "tools": examine_tools,
     "users": examine_users,
     "prompts": examine_prompts,
+    "head start": examine_head_start,
     "langsmith": examine_langsmith,
     "disk": examine_disk,
 }

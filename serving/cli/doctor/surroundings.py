@@ -1,4 +1,4 @@
-"""Examines what is around the chatbot: prompts and disk."""
+"""Examines what is around the chatbot: prompts and disk, and switches that do nothing."""
 
 import asyncio
 import shutil
@@ -18,6 +18,20 @@ async def examine_prompts(settings: Settings, note: Note) -> None:
     await asyncio.to_thread(Prompts.load, folder)
     detail = f"The files in {folder} replace ours." if folder else "The prompts are ours."
     note(Finding("prompts", "ok", detail))
+
+
+async def examine_head_start(settings: Settings, note: Note) -> None:
+    """Say where an answer that is to be begun early cannot be."""
+    passages = settings.ragflow_base_url is None or settings.ragflow_mode == "retrieval"
+    needed = {
+        "ROUTE_EARLY=false": settings.route_early,
+        "PREFETCH=0": settings.prefetch > 0,
+        f"RAGFLOW_MODE={settings.ragflow_mode}": passages,
+    }
+    missing = [name for name, is_there in needed.items() if not is_there]
+    if settings.head_start and missing:
+        detail = f"HEAD_START=true does nothing with {' and '.join(missing)}."
+        note(Finding("head start", "off", detail))
 
 
 async def examine_disk(settings: Settings, note: Note) -> None:

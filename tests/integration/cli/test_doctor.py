@@ -12,6 +12,8 @@ from chatbot.bootstrap import open_ports
 from chatbot.domain import Session, Turn
 from chatbot.settings import MEMORY, Settings
 from serving.cli.doctor.examination import CLOSING_SECONDS, examine_services, load
+from serving.cli.doctor.findings import Finding
+from serving.cli.doctor.surroundings import examine_head_start
 from tests.integration.cli.examined import DEAD, SECONDS, examined, states, words
 from tests.integration.cli.terminal import run
 from tests.servers.loopback import Loopback, Reply, Request
@@ -271,6 +273,29 @@ def test_wrong_setting_is_a_failing_line(tmp_path: Path) -> None:
     assert result.code == 1
     assert "PASSAGES" in result.out
     assert "FAILS" in result.out
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        pytest.param({}, "", id="all is on"),
+        pytest.param({"route_early": False, "head_start": False}, "", id="switched off"),
+        pytest.param({"route_early": False}, "with ROUTE_EARLY=false.", id="late route"),
+        pytest.param(
+            {"route_early": False, "prefetch": 0}, "ROUTE_EARLY=false and PREFETCH=0", id="both"
+        ),
+        pytest.param(
+            {"ragflow_mode": "answer", "ragflow_base_url": f"http://{DEAD}"},
+            "with RAGFLOW_MODE=answer",
+            id="assistants answer",
+        ),
+    ],
+)
+async def test_a_head_start_that_cannot_be_is_told(fields: dict[str, Any], said: str) -> None:
+    found: list[Finding] = []
+    await examine_head_start(Settings(**fields), found.append)
+    assert said in words(found, "head start")
+    assert bool(found) == bool(said)
 
 
 def test_misspelled_setting_is_a_warning(tmp_path: Path) -> None:

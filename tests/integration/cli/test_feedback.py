@@ -1,8 +1,9 @@
 """`chatbot feedback` and `chatbot why`: what operators look at."""
 
+import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -94,8 +95,7 @@ def test_why_finds_a_turn_without_its_session(
         explain_turn(settings, None, rated["ann"], as_json=True, user="bob")
 
 
-CITED = {"id": "1", "text": "25 days."}
-RECORD = {
+RECORD: dict[str, Any] = {
     "intent": "knowledge_base",
     "reason": "the model called knowledge_base",
     "query": "年假有几天？",
@@ -109,8 +109,17 @@ RECORD = {
             "score": 0.91,
         },
         {"id": "2", "text": "Other.", "document": "other.md", "score": 0.2},
+        {"id": "3", "text": "25 days.", "document": "copy.md", "score": 0.1},
+        {"id": "4", "text": "25 days.", "document": "third.md", "score": 0.1},
     ],
-    "citations": [CITED | {"number": 1}],
+    "citations": [{"text": "25 days.", "number": 1}, {"text": "25 days.", "number": 4}],
+    "replaces": "the-first",
+    "choices": {
+        "language": "Chinese",
+        "instructions": "Be\nbrief.",
+        "response_schema": {"type": "object"},
+    },
+    "finish_reason": "length",
     "cut": {"turns": 3, "passages": 1},
     "degraded": [{"part": "history", "reason": "MongoDB is away."}],
     "tools": [{"name": "weather", "arguments": {"city": "x"}, "failed": True}],
@@ -118,6 +127,7 @@ RECORD = {
     "endpoint": "second",
     "attempts": [{"endpoint": "first", "kind": "rate_limit"}],
     "usage": {"input_tokens": 900, "output_tokens": 20, "estimated": True},
+    "route_early": "used",
     "prefetch": "used",
     "head_start": "unused",
     "timings": {"route": 300.0, "retrieve": 150.0, "answer": 600.0},
@@ -127,17 +137,45 @@ RECORD = {
 }
 
 
-def test_why_tells_all_that_is_known(tmp_path: Path) -> None:
-    turn = Turn(id="t", question="几天？", answer="25 [1]", started_at=START, record=RECORD)
-    found = Explanation(
-        session=Session(session_id="s"), turn=turn, trace_url="https://smith/r/t"
-    )
-    with (tmp_path / "out").open("w+", encoding="utf-8") as file:
-        Console(file=file, width=120).print(explanation(found))
-        file.seek(0)
-        lines = [" ".join(line.split()) for line in file]
+def told(record: dict[str, Any], trace_url: str | None = None) -> list[str]:
+    """Return the lines that tell how a turn with this record came about."""
+    turn = Turn(id="t", question="几天？", answer="25 [1]", started_at=START, record=record)
+    found = Explanation(session=Session(session_id="s"), turn=turn, trace_url=trace_url)
+    console = Console(file=io.StringIO(), width=120)
+    with console.capture() as capture:
+        console.print(explanation(found))
+    return [" ".join(line.split()) for line in capture.get().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        pytest.param({"outcome": "empty"}, "found nothing", id="nothing"),
+        pytest.param({"outcome": "unavailable"}, "could not be searched", id="away"),
+        pytest.param({"outcome": "forbidden"}, "may not be searched", id="forbidden"),
+        pytest.param(
+            {"outcome": "found", "left_out": ["passages"]}, "too large to be kept", id="large"
+        ),
+        pytest.param({"outcome": "empty", "intent": "general_chat"}, "", id="not looked up"),
+    ],
+)
+def test_why_tells_why_there_are_no_passages(record: dict[str, Any], expected: str) -> None:
+    lines = told({"intent": "knowledge_base", **record})
+    found = [line for line in lines if line.startswith("found")]
+    assert expected in (found[0] if found else "")
+    assert bool(found) == bool(expected)
+
+
+def test_why_tells_all_that_is_known() -> None:
+    lines = told(RECORD, "https://smith/r/t")
     for line in (
+        "in place of turn the-first",
         "question 几天？",
+        "asked for language: Chinese",
+        "asked for instructions: Be brief.",
+        'asked for response schema: {"type": "object"}',
+        "ended with length",
+        "read early the router's call, whose end was not waited for",
         "route knowledge_base: the model called knowledge_base",
         "searched for 年假有几天？",
         "assistants 员工手册",
@@ -154,5 +192,7 @@ def test_why_tells_all_that_is_known(tmp_path: Path) -> None:
         f"answer 600 {'█' * 30}",
         "[1] 0.91 leave.md · p. 2 25 days.",
         "0.20 other.md Other.",
+        "0.10 copy.md 25 days.",
+        "[4] 0.10 third.md 25 days.",
     ):
         assert line in lines

@@ -102,6 +102,21 @@ async def test_the_record_tells_whether_it_was_of_use(
     assert turn.record["head_start"] == use
 
 
+@pytest.mark.parametrize(
+    "arguments", ['{"assistants": []}', '{"assistants": ["handbook", "瓦尔登湖"]}']
+)
+async def test_what_the_answer_rests_on_was_of_use(bench: Bench, arguments: str) -> None:
+    come = asyncio.Event()
+    bench.script(Said(call=Call("knowledge_base", arguments, pause=come)), Said(["Yes [1]."]))
+    bot = bench.bot_with(limits=EARLY)
+    telling = asyncio.create_task(bot.ask("benefits", session_id="s"))
+    await until(lambda: len(bench.model.prompts) == 2)
+    come.set()
+    await telling
+    [turn] = await bot.turns("s")
+    assert (turn.record["head_start"], turn.record["prefetch"]) == ("used", "used")
+
+
 async def test_its_failure_is_that_of_the_answer(bench: Bench) -> None:
     broken = Said(["15 "], error=ModelError("interrupted", "The answer broke off."))
 

@@ -64,6 +64,7 @@ async def test_a_turn_that_is_not_sampled_has_none(tmp_path: Path) -> None:
             await rated(bot, turn_id, "down", "up", None)
             found = await bot.why(turn_id)
         assert (sink.told, sink.raw, found.trace_url) == ([], b"", None)
+        assert found.turn.record["trace_id"] is None  # there is none to look for
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,30 @@ async def test_whoever_asks_may_be_traced(traces: Traces, bench: Bench) -> None:
     assert "intent" not in traces.of(str(caller.id)).facts
 
 
+@pytest.mark.parametrize("early", [True, False])
+async def test_a_call_that_is_read_early(traces: Traces, bench: Bench, *, early: bool) -> None:
+    rest = asyncio.Event()
+    if not early:
+        rest.set()
+    bench.script(Said(call=Call("general_chat", pause=rest)), SAID)
+    bot = bench.bot_with(limits=replace(bench.limits, route_early=early))
+    trace = traces.of(await bot.ask("Hello", session_id="s"))
+    trace.has(route_early="used" if early else "none")
+    [turn] = await bot.turns("s")
+    assert turn.record.get("route_early") == ("used" if early else None)
+
+
+async def test_steps_show_the_turn(traces: Traces, bench: Bench) -> None:
+    bench.script(LOOK_UP, SAID)
+    answer = await bench.bot.ask("benefits ?")
+    shown = {"id": answer.metadata["turn_id"], "question": "benefits ?"}
+    steps = traces.of(answer).run.children
+    assert steps[0].data["outputs"]["turn"] == shown
+    taken = [step.data["inputs"]["input"]["turn"] for step in steps[1:]]
+    assert taken == [shown] * len(steps[1:])
+    assert "object at 0x" not in str([step.data for step in steps])
+
+
 async def test_small_talk(traces: Traces, bench: Bench) -> None:
     bench.script(CHAT, SAID)
     trace = traces.of(await bench.bot.ask("谢谢你"))

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from chatbot.errors import ModelError
+from chatbot.errors import InputError, ModelError
 from chatbot.leases.local import LocalLeases
+from graphs.state import ChatInput, Context
 from tests.integration.graph.conftest import Bench
 from tests.integration.graph.test_trajectories import CHAT, ROUTED, events_of
 from tests.ports import Said
@@ -38,6 +40,29 @@ async def test_the_answer_fails(traces: Traces, bench: Bench) -> None:
     trace.goes(*ROUTED, "answer (failed)", "answer > answer (failed)")
     trace.has(status="failed", error="model_server")
     assert trace.run.data["error"]
+
+
+@pytest.mark.parametrize(
+    ("question", "choices"),
+    [
+        pytest.param(" ", {}, id="nothing asked"),
+        pytest.param("Hello", {"language": 7}, id="a choice that is none"),
+        pytest.param("Hello", {"replaces": "none"}, id="nothing to replace"),
+    ],
+)
+async def test_a_question_is_refused(
+    traces: Traces, bench: Bench, question: str, choices: dict[str, Any]
+) -> None:
+    run_id = str(uuid.uuid4())
+    with pytest.raises(InputError):
+        await bench.bot.graph.ainvoke(
+            ChatInput(messages=[HumanMessage(question)]),
+            {"run_id": uuid.UUID(run_id)},
+            context=Context(**choices),
+        )
+    trace = traces.of(run_id)
+    trace.goes("load_history (failed)")
+    trace.has(status="refused", error="invalid_input")
 
 
 async def test_a_turn_takes_too_long(traces: Traces, bench: Bench) -> None:
