@@ -25,7 +25,8 @@ MICROSECOND = timedelta(microseconds=1)
 def checked_id(value: object, name: str, *, slash: bool = False) -> str:
     """Return `value` if it has the form of an id: short, printable, without white space.
 
-    Ids reach databases, logs and URLs, so anything but such a string is refused.
+    Ids reach databases, logs and URLs, so anything but such a string is refused. An id without
+    slash is part of a path, where clients take `.` and `..` for steps.
 
     Raises:
         InputError: `value` has another type or form.
@@ -35,11 +36,11 @@ def checked_id(value: object, name: str, *, slash: bool = False) -> str:
         and 0 < len(value) <= ID_LENGTH
         and value.isprintable()
         and not any(character.isspace() for character in value)
-        and (slash or "/" not in value)
+        and (slash or ("/" not in value and value not in {".", ".."}))
     ):
         return value
     form = f"1 to {ID_LENGTH} printable characters without white space"
-    message = f"The {name} must be {form}{'' if slash else ' or slash'}."
+    message = f"The {name} must be {form}{'' if slash else ' or slash, and not . or .. alone'}."
     raise InputError(message)
 
 

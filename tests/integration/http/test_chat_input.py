@@ -29,6 +29,15 @@ WITH_IMAGES = 28 * BODY_BYTES  # what the images of a question may take, and it
         pytest.param(
             {"question": "a", "session_id": "a/b"}, "session_id", id="slash in session"
         ),
+        pytest.param(
+            {"question": "a", "session_id": "."}, "and not . or .. alone", id="a step in a path"
+        ),
+        pytest.param(
+            {"question": "a", "session_id": ".."},
+            "and not . or .. alone",
+            id="a step up a path",
+        ),
+        pytest.param({"question": "a", "replaces": ".."}, "replaces", id="a step as a turn"),
         pytest.param({"question": "a", "route": "elsewhere"}, "route", id="unknown route"),
         pytest.param({"question": "a", "assistants": "Handbook"}, "assistants", id="no list"),
         pytest.param({"question": "a", "assistants": ["a"] * 21}, "assistants", id="too many"),
