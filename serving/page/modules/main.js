@@ -4,6 +4,7 @@ import { Composer } from "./composer/composer.js";
 import { AssistantPicker } from "./composer/picker.js";
 import { element } from "./controls/dom.js";
 import { icon } from "./controls/icons.js";
+import { composing } from "./controls/keyboard.js";
 import { Conversation } from "./conversation.js";
 import { healthBadge } from "./health.js";
 import { Scroller } from "./scrolling.js";
@@ -109,7 +110,10 @@ document.getElementById("bar").append(menu, title, healthBadge());
 document.getElementById("dock").append(scroller.button, composer.root);
 document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]")) return;
-  if (event.key === "Escape" && hideSidebar()) menu.focus();
+  if (event.key === "Escape" && !composing(event)) {
+    if (hideSidebar()) menu.focus();
+    else if (shown.busy) shown.stop();
+  }
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     showSidebar();

@@ -7,6 +7,12 @@ import { label } from "./words/language.js";
 const NEAR = 48;
 const ABOVE = 12;
 
+/** Bring into sight what was opened, from its beginning on. */
+export function reveal(opened) {
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  opened.scrollIntoView({ block: "nearest", behavior: still ? "instant" : "smooth" });
+}
+
 export class Scroller {
   constructor(root) {
     this.root = root;

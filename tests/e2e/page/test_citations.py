@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.e2e.page.conftest import PHONE, Visitor
+from tests.integration.http.ports import says
 from tests.integration.http.service import PASSAGE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -50,6 +51,33 @@ async def test_source_in_the_list_opens_the_same_card(visitor: Visitor) -> None:
     await expect(document).to_have_attribute("rel", "noopener noreferrer")
     await page.locator(".asked").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_sources_of_one_document_are_told_apart(visitor: Visitor) -> None:
+    chapter = "Corto 20 espresso machine: warranty and service"
+    ends = ["Length of the warranty", "What is covered"]
+    visitor.service.knowledge.passages = [
+        replace(PASSAGE, id=end, location=f"{chapter} > {end}") for end in ends
+    ]
+    visitor.service.model.script = says("Two years [1]. Faults of material [2].")
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+
+    for number, end in enumerate(ends, 1):
+        name = f"Source {number}: leave.md, {chapter} › {end}"
+        source = page.locator(".sources").get_by_role("button", name=name)
+        last = source.locator(".last")
+        await expect(last).to_have_text(f" › {end}")
+        assert await last.evaluate("(part) => part.scrollWidth <= part.clientWidth")
+
+
+async def test_numbers_in_a_block_quote_are_chips(visitor: Visitor) -> None:
+    visitor.service.model.script = says("> 25 days of leave [1][2]. 每年[7]。")
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+
+    await expect(page.locator("blockquote .chip")).to_have_text("1")
+    await expect(page.locator("blockquote")).to_have_text("25 days of leave 1. 每年。")
 
 
 async def test_card_stays_inside_the_window(visitor: Visitor) -> None:

@@ -28,6 +28,7 @@ async def test_failure_says_what_happened_and_can_be_tried_again(visitor: Visito
     await expect(alert).to_contain_text("The model is busy.")
     await expect(alert.get_by_role("button", name="Try again in 1 s")).to_be_disabled()
     await expect(page.locator(".prose")).to_have_text("25 days")
+    await expect(page.get_by_role("button", name="Answer again")).to_have_count(0)
     visitor.service.model.script = says("Now it works.")
     await alert.get_by_role("button", name="Try again", exact=True).click()
 
@@ -37,7 +38,7 @@ async def test_failure_says_what_happened_and_can_be_tried_again(visitor: Visito
 async def test_service_that_is_gone_is_told_plainly(visitor: Visitor) -> None:
     page = await visitor.visit()
     await page.context.set_offline(offline=True)
-    await visitor.ask("leave?")
+    await visitor.ask("leave?", wait=False)
     await expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
     await page.context.set_offline(offline=False)
     await page.get_by_role("button", name="Try again").click()
@@ -80,9 +81,60 @@ async def test_conversation_that_cannot_be_loaded_can_be_tried_again(visitor: Vi
     await page.reload()
     await expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
     visitor.service.history.degraded = ""
-    await page.get_by_role("button", name="Try again").click()
+    await page.get_by_role("alert").get_by_role("button", name="Try again").click()
 
     await expect(page.locator(".turn")).to_contain_text("25 days of leave")
+
+
+async def test_conversations_that_cannot_be_listed_are_not_said_to_be_missing(
+    visitor: Visitor,
+) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    visitor.service.history.degraded = "gone"
+    await page.goto("/")
+    listed = page.locator(".sidebar nav")
+    await expect(listed).to_contain_text("Your conversations could not be loaded.")
+    await expect(listed).not_to_contain_text("will appear here")
+    await listed.get_by_role("button", name="Try again").click()
+    await expect(listed).to_contain_text("Your conversations could not be loaded.")
+    await page.get_by_role("button", name="切换到中文").click()
+    await expect(listed).to_contain_text("无法加载您的对话。 暂时无法读取对话记录。")
+    visitor.service.history.degraded = ""
+    await listed.get_by_role("button", name="重试").click()
+
+    await expect(listed.locator(".session")).to_contain_text("leave?")
+    await expect(listed).not_to_contain_text("无法加载")
+
+
+async def test_conversations_that_were_listed_stay_where_they_cannot_be_read_again(
+    visitor: Visitor,
+) -> None:
+    page = await visitor.visit()
+    await visitor.ask("leave?")
+    await expect(page.locator(".session")).to_have_count(1)
+    await page.context.set_offline(offline=True)
+    await visitor.ask("and pay?", wait=False)
+    await expect(page.locator(".failure")).to_be_visible()
+
+    await expect(page.locator(".session")).to_contain_text("leave?")
+    await expect(page.locator(".sidebar nav")).not_to_contain_text("could not be loaded")
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        pytest.param("en-US", "This conversation could not be loaded. The", id="English"),
+        pytest.param("zh-CN", "无法加载这个对话。 服务无法处理发送的内容。", id="Chinese"),
+    ],
+)
+async def test_address_of_no_conversation_is_told(
+    visitor: Visitor, language: str, told: str
+) -> None:
+    page = await visitor.visit("/?session=a%20b", language=language)
+
+    await expect(page.get_by_role("alert")).to_contain_text(told)
+    await expect(page.locator("body")).not_to_contain_text("{")
 
 
 async def test_failure_that_will_be_the_same_again_is_not_tried_again(
@@ -99,6 +151,7 @@ async def test_failure_that_will_be_the_same_again_is_not_tried_again(
 
     await expect(page.get_by_role("alert")).to_contain_text("The model held that back.")
     await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Answer again")).to_have_count(1)
     await page.get_by_role("button", name="切换到中文").click()
     await expect(page.get_by_role("alert")).to_contain_text("模型的内容审核拒绝了这段文字")
 
@@ -118,7 +171,7 @@ async def test_server_in_between_that_fails_is_told_and_waited_for(
             await relay.cut()
             relay.target = gateway.url
             await relay.mend()
-            await guest.ask("hello")
+            await guest.ask("hello", wait=False)
             alert = page.locator(".failure")
             await expect(alert).to_contain_text("an answer that cannot be read")
             await expect(alert.get_by_role("button", name="Try again in")).to_be_disabled()

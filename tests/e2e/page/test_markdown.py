@@ -42,6 +42,16 @@ LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
             id="lists in lists",
         ),
         pytest.param(
+            "- [x] a\n- [ ] b\n- [1] c\n- [x](https://x.org)",
+            '<ul><li class="task"><input type="checkbox" disabled="" checked="" '
+            'data-label="taskDone" data-values="{}" aria-label="done">a</li>'
+            '<li class="task"><input type="checkbox" disabled="" '
+            'data-label="taskOpen" data-values="{}" aria-label="open">b</li>'
+            '<li><span class="together"><b>1</b></span> c</li>'
+            f'<li><a href="https://x.org" {LINK}>x</a></li></ul>',
+            id="task list",
+        ),
+        pytest.param(
             "3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>', id="numbered list"
         ),
         pytest.param("1、甲\n2、乙", "<ol><li>甲</li><li>乙</li></ol>", id="Chinese numbering"),
@@ -52,6 +62,19 @@ LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
             "> a\n> - b\n\nc",
             "<blockquote><p>a</p><ul><li>b</li></ul></blockquote><p>c</p>",
             id="quotation",
+        ),
+        pytest.param(
+            "> ```\n> a\nb [1]",
+            '<blockquote><div class="code"><header><span>text</span></header>'
+            '<pre tabindex="0"><code>a</code></pre></div></blockquote>'
+            '<p><span class="together">b <b>1</b></span></p>',
+            id="code ends with its quotation",
+        ),
+        pytest.param(
+            "```py a b\nc\n```",
+            '<div class="code"><header><span>py a b</span></header>'
+            '<pre tabindex="0"><code>c</code></pre></div>',
+            id="all that is said of code",
         ),
         pytest.param("a\n\n---\nb", "<p>a</p><hr><p>b</p>", id="rule"),
         pytest.param(

@@ -81,6 +81,9 @@ async def test_file_that_is_no_conversation_is_told(guest: Guest, data: bytes) -
 
     told = page.locator(".sidebar .refused")
     await expect(told).to_contain_text("“notes.json” could not be imported.")
+    await page.get_by_role("button", name="切换到中文").click()
+    await expect(told).to_contain_text("无法导入“notes.json”。")
+    await expect(told).not_to_contain_text("{")
 
 
 async def test_conversation_is_found_by_title_and_by_what_was_said(guest: Guest) -> None:

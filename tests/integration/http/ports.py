@@ -40,9 +40,7 @@ class InMemoryChatHistory:
         self.saving_seconds = 0.0
 
     async def load(self, session: Session, *, limit: int) -> LoadedHistory:
-        if self.degraded == "gone":
-            message = "The history cannot be read."
-            raise HistoryError(message)
+        self._check_readable()
         turns = self.turns.get(session, [])
         return LoadedHistory(turns=turns[-limit:] if limit else [], degraded=self.degraded)
 
@@ -69,6 +67,7 @@ class InMemoryChatHistory:
         return next((images[name] for images in kept if name in images), None)
 
     async def sessions(self, user_id: str, *, limit: int) -> Sequence[SessionSummary]:
+        self._check_readable()
         found = [
             SessionSummary(
                 session_id=session.session_id,
@@ -83,6 +82,11 @@ class InMemoryChatHistory:
 
     async def check(self) -> str:
         return self.degraded
+
+    def _check_readable(self) -> None:
+        if self.degraded == "gone":
+            message = "The history cannot be read."
+            raise HistoryError(message)
 
 
 class InMemoryKnowledgeBase:

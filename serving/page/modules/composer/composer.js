@@ -1,9 +1,10 @@
 // Where the question is written and sent, and the answer stopped.
 
+import { announce } from "../controls/announcer.js";
 import { element } from "../controls/dom.js";
 import { icon } from "../controls/icons.js";
 import { composing } from "../controls/keyboard.js";
-import { label, words } from "../words/language.js";
+import { label, say, words } from "../words/language.js";
 import { Attachments } from "./attachments.js";
 
 /** Calls `send(text, images)` and `stop()`; `picker` stands among its tools. */
@@ -33,11 +34,12 @@ export class Composer {
     this.field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || composing(event)) return;
       event.preventDefault();
-      if (!this.#busy) this.#submit(send);
+      if (this.#busy) this.#tellHowToSend();
+      else this.#submit(send);
     });
     this.field.addEventListener("input", () => this.#fit());
-    this.root = element("div", {}, form, words("hint", {}, "p"));
-    this.root.lastChild.className = "hint";
+    this.hint = element("p", { class: "hint" });
+    this.root = element("div", {}, form, this.hint);
     this.busy = false;
   }
 
@@ -46,12 +48,20 @@ export class Composer {
     this.button.toggleAttribute("data-stop", value);
     this.button.replaceChildren(icon(value ? "stop" : "send"));
     label(this.button, value ? "stop" : "send");
+    this.hint.replaceChildren(words(value ? "hintBusy" : "hint"));
+    delete this.hint.dataset.asked;
     this.#fit();
   }
 
   /** Take the keyboard, except where one would come up and cover the page. */
   focus() {
     if (!matchMedia("(pointer: coarse)").matches) this.field.focus({ preventScroll: true });
+  }
+
+  /** What was written stays: it can be sent when the answer has ended. */
+  #tellHowToSend() {
+    this.hint.dataset.asked = "";
+    announce(say("hintBusy"));
   }
 
   async #submit(send) {

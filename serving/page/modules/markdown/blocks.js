@@ -1,6 +1,6 @@
 // Reads Markdown into blocks, each with the lines it came from.
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)[^`]*$/;
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
 const RULE = /^ {0,3}(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,})$/;
 const ITEM = /^( {0,3})([-*+•]|\d{1,9}[.)]|\d{1,2}、)(\s+|$|(?<=、))(.*)$/;
@@ -54,7 +54,7 @@ function fenced(lines, at, [, fence, kind]) {
   let end = at + 1;
   while (end < lines.length && !closing.test(lines[end])) end += 1;
   const text = lines.slice(at + 1, end).join("\n");
-  return { block: { type: "code", kind, text }, end: Math.min(end + 1, lines.length) };
+  return { block: { type: "code", kind: kind.trim(), text }, end: Math.min(end + 1, lines.length) };
 }
 
 function insideFence(lines) {
@@ -89,13 +89,16 @@ function formula(lines, at, end) {
 function quote(lines, at, { open, depth }) {
   let end = at;
   const inner = [];
-  while (end < lines.length && lines[end].trim() && (QUOTE.test(lines[end]) || !startsBlock(lines, end))) {
+  while (end < lines.length && lines[end].trim() && (QUOTE.test(lines[end]) || goesOn(lines, end, inner))) {
     inner.push(lines[end].replace(QUOTE, ""));
     end += 1;
   }
   const options = { open: open && end === lines.length, depth: depth + 1 };
   return { block: { type: "quote", blocks: readBlocks(inner.join("\n"), options) }, end };
 }
+
+/** A line without the mark goes on with a paragraph of the quote, not with fenced code. */
+const goesOn = (lines, at, inner) => !startsBlock(lines, at) && !insideFence(inner);
 
 function list(lines, at, { open, depth }) {
   const ordered = /\d/.test(ITEM.exec(lines[at])[2]);

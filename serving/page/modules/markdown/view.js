@@ -3,10 +3,12 @@
 import { copyButton } from "../controls/copying.js";
 import { become, element } from "../controls/dom.js";
 import { picture } from "../turn/pictures.js";
+import { label } from "../words/language.js";
 import { readBlocks } from "./blocks.js";
 import { readInline } from "./inline.js";
 import { keepTogether } from "./together.js";
 
+const TASK = /^\[([ xX])\](?:\s+|$)/;
 const CITATION = /\[\d/;
 const MARKS = { strong: "strong", stress: "em", gone: "s" };
 
@@ -74,8 +76,11 @@ export class MarkdownView {
       const growing = open && index === items.length - 1;
       // A short item is its text alone, without the space around a paragraph.
       if (first?.type !== "paragraph") return element("li", {}, this.#blocks(blocks, growing));
-      const text = this.#inline(readInline(first.text, { open: growing && !others.length }));
-      return element("li", {}, text, this.#blocks(others, growing));
+      const task = TASK.exec(first.text);
+      const told = first.text.slice(task?.[0].length ?? 0);
+      const text = this.#inline(readInline(told, { open: growing && !others.length }));
+      const box = task && checkBox(task[1] !== " ");
+      return element("li", { class: task ? "task" : null }, box, text, this.#blocks(others, growing));
     });
     return element(ordered ? "ol" : "ul", { start: ordered && start !== 1 ? start : null }, made);
   }
@@ -126,6 +131,10 @@ export class MarkdownView {
       }
     });
   }
+}
+
+function checkBox(done) {
+  return label(element("input", { type: "checkbox", disabled: true, checked: done }), done ? "taskDone" : "taskOpen");
 }
 
 function codeBlock({ kind, text }) {

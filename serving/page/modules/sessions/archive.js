@@ -4,7 +4,7 @@ import { element } from "../controls/dom.js";
 import { icon } from "../controls/icons.js";
 import { importSession } from "../service/api.js";
 import { newId } from "../service/ids.js";
-import { label, words } from "../words/language.js";
+import { failureWords, label, words } from "../words/language.js";
 
 /** Return the button; what cannot be read is said in `told`. */
 export function importButton({ open, changed }, told) {
@@ -23,10 +23,15 @@ export function importButton({ open, changed }, told) {
       await changed();
       open(id);
     } catch (error) {
-      told.replaceChildren(words("notImported", { name: file.name, reason: error instanceof SyntaxError ? "" : error.message }));
+      told.replaceChildren(...notImported(file, error));
     }
   });
   return element("span", {}, button, field);
+}
+
+function notImported({ name }, error) {
+  const told = words("notImported", { name });
+  return error instanceof SyntaxError ? [told] : [told, " ", failureWords(error)];
 }
 
 /** Import under its own name; where another conversation has that name, under a new one. */

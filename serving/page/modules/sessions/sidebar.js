@@ -5,7 +5,7 @@ import { icon } from "../controls/icons.js";
 import { accountRow } from "../service/account.js";
 import { listSessions } from "../service/api.js";
 import { themeButton } from "../theme.js";
-import { changeLanguage, label, words } from "../words/language.js";
+import { changeLanguage, failureWords, label, words } from "../words/language.js";
 import { importButton } from "./archive.js";
 import { sessionRow } from "./session-row.js";
 import { SessionSearch } from "./session-search.js";
@@ -22,6 +22,8 @@ export class Sidebar {
   #loads = 0;
   #wanted = 1; // how many are listed at least, where there are so many
   #older = false;
+  #unread = true;
+  #failure = null;
 
   constructor(root, { open, begin, removed, listed, running }) {
     Object.assign(this, { running, listed });
@@ -62,12 +64,20 @@ export class Sidebar {
   async load() {
     this.#draw();
     const order = ++this.#loads;
-    // What was listed stays where it cannot be read; the badge tells about the history.
-    const listed = { sessions: this.#sessions, older: this.#older };
-    const { sessions, older } = await listSessions(this.#wanted).catch(() => listed);
+    let listed = null;
+    let failure = null;
+    try {
+      listed = await listSessions(this.#wanted);
+    } catch (error) {
+      failure = error;
+    }
     if (order !== this.#loads) return; // Asked for again meanwhile: the later answer counts.
-    this.#sessions = sessions;
-    this.#older = older;
+    this.#failure = failure;
+    if (listed) {
+      this.#sessions = listed.sessions;
+      this.#older = listed.older;
+      this.#unread = false;
+    }
     this.#draw();
     this.listed();
   }
@@ -86,12 +96,27 @@ export class Sidebar {
 
   #groups() {
     const listed = [...this.#begun(), ...this.#sessions];
-    if (!listed.length) return [emptyList()];
+    if (!listed.length && !this.#unread) return [emptyList()];
     const groups = Map.groupBy(listed, ({ last_active }) => age(new Date(last_active)));
     return [...groups].flatMap(([key, sessions]) => [
       element("h2", { data: { fixed: key } }, words(key)),
       element("ul", {}, sessions.map((each) => this.#row(each))),
-    ]).concat(this.#older ? [this.#olderButton()] : []);
+    ]).concat(this.#lacking ? [this.#notLoaded()] : this.#older ? [this.#olderButton()] : []);
+  }
+
+  /** Whether what was asked for could not be read. What was read before stays as it is. */
+  get #lacking() {
+    return this.#failure && (this.#unread || this.#sessions.length < this.#wanted);
+  }
+
+  #notLoaded() {
+    const button = element("button", { class: "plain older", type: "button" }, words("tryAgain"));
+    button.addEventListener("click", () => {
+      this.#failure = null;
+      this.load();
+    });
+    const told = element("p", { class: "empty" }, words("sessionsNotLoaded"), " ", failureWords(this.#failure));
+    return element("div", { data: { fixed: `failed-${this.#loads}` } }, told, button);
   }
 
   #olderButton() {

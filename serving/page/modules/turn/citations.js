@@ -26,17 +26,26 @@ export function citationChip(number, citation) {
 /** Return the list of what an answer cites. */
 export function sourceList(citations) {
   const items = citations.map((citation) => {
-    const where = readable(citation.location) || citation.assistant;
     const row = opener(
       { class: "source" },
       citation,
       element("b", {}, String(citation.number)),
       element("span", {}, citation.document),
-      element("small", {}, where),
+      element("small", {}, ...ends(placeOf(citation))),
     );
     return element("li", {}, row);
   });
   return element("section", { class: "sources" }, words("sources", {}, "h3"), element("ol", {}, items));
+}
+
+/** Where a passage stands in its document, or else among which documents. */
+const placeOf = ({ location, assistant }) => readable(location) || assistant;
+
+/** Return a place so that its last part, which tells it from others, is not the one that is cut. */
+function ends(place) {
+  const at = place.lastIndexOf(" › ");
+  if (at < 0) return [element("span", {}, place)];
+  return [element("span", { class: "whole" }, place.slice(0, at)), element("span", { class: "last" }, place.slice(at))];
 }
 
 function opener(attributes, citation, ...children) {
@@ -52,7 +61,8 @@ function opener(attributes, citation, ...children) {
     },
     ...children,
   );
-  label(button, "source", { number: citation.number, document: citation.document });
+  const { number, document: name } = citation;
+  label(button, "sourceAt", { number, document: name, place: placeOf(citation) });
   button.removeAttribute("title");
   return button;
 }
@@ -103,6 +113,10 @@ class Card {
     this.#opener = null;
   }
 
+  get shown() {
+    return this.#shown !== null;
+  }
+
   has(node) {
     return this.#shown?.contains(node) || this.#opener?.contains(node);
   }
@@ -149,7 +163,9 @@ const card = new Card();
 export const closeCard = () => card.close();
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") card.close({ refocus: true });
+  if (event.key !== "Escape" || !card.shown) return;
+  event.stopImmediatePropagation(); // What is below the card goes on.
+  card.close({ refocus: true });
 });
 document.addEventListener("pointerdown", (event) => {
   if (!card.has(event.target)) card.close();

@@ -4,6 +4,7 @@ import { announce } from "../controls/announcer.js";
 import { element } from "../controls/dom.js";
 import { icon } from "../controls/icons.js";
 import { composing } from "../controls/keyboard.js";
+import { reveal } from "../scrolling.js";
 import { giveFeedback } from "../service/api.js";
 import { failureWords, label, say, words } from "../words/language.js";
 
@@ -19,10 +20,14 @@ export function feedbackButtons({ session, id }, given, place) {
       const taken = kept.thumb === thumb;
       place.querySelector(".comment")?.remove();
       const done = await give(taken ? { thumb: null, comment: null } : { ...kept, thumb });
-      if (done && !taken) place.prepend(form());
+      if (done && !taken) open(form());
     });
     return [thumb, button];
   });
+  const open = (shown) => {
+    place.prepend(shown);
+    reveal(shown);
+  };
   const show = () => {
     for (const [thumb, button] of thumbs) button.setAttribute("aria-pressed", String(kept.thumb === thumb));
   };
@@ -39,7 +44,7 @@ export function feedbackButtons({ session, id }, given, place) {
       kept = before;
       show();
       told.replaceChildren(words("feedbackLost"), " ", failureWords(error));
-      place.prepend(told);
+      open(told);
       return false;
     }
   };
@@ -68,7 +73,10 @@ function commentForm({ thumb, comment }, send) {
   });
   field.addEventListener("keydown", (event) => {
     if (composing(event)) return;
-    if (event.key === "Escape") form.remove();
+    if (event.key === "Escape") {
+      event.stopPropagation(); // An answer that is being written goes on.
+      form.remove();
+    }
     if (event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     form.requestSubmit();

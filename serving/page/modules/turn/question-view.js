@@ -55,7 +55,10 @@ function editor(turn, edit, close) {
   });
   field.addEventListener("keydown", (event) => {
     if (composing(event)) return;
-    if (event.key === "Escape") close();
+    if (event.key === "Escape") {
+      event.stopPropagation(); // An answer that is being written goes on.
+      close();
+    }
     if (event.key !== "Enter" || event.shiftKey) return;
     event.preventDefault();
     form.requestSubmit();

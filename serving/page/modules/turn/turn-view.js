@@ -6,7 +6,7 @@ import { MarkdownView } from "../markdown/view.js";
 import { failureWords, say, words } from "../words/language.js";
 import { citationChip, sourceList } from "./citations.js";
 import { degradedNotes } from "./degraded.js";
-import { failureNote } from "./failure.js";
+import { failureNote, mayHelp } from "./failure.js";
 import { questionView } from "./question-view.js";
 import { turnActions } from "./turn-actions.js";
 import { lostLine, routeLine, stageLine } from "./turn-way.js";
@@ -188,7 +188,8 @@ export class TurnView {
     if (stopped) shown.push(element("p", { class: "stopped" }, words("stopped")));
     shown.push(...degradedNotes(this.#facts.degraded ?? []));
     if (failure) shown.push(failureNote(failure, { retry: () => this.again() }));
-    shown.push(turnActions(this, { answer: this.#answer, feedback: this.#feedback }));
+    const again = !failure || !mayHelp(failure);
+    shown.push(turnActions(this, { answer: this.#answer, feedback: this.#feedback, again }));
     this.below.replaceChildren(...shown);
     this.root.dispatchEvent(new Event("grown", { bubbles: true }));
   }

@@ -9,8 +9,10 @@ import { failureNote } from "./failure.js";
 import { passageList } from "./why-passages.js";
 import { milliseconds, timeBars } from "./why-times.js";
 
-/** Return the panel, which fills itself. */
-export function whyPanel(session, turn) {
+const EARLY = { used: "earlyUsed", unused: "earlyUnused", failed: "earlyFailed" };
+
+/** Return the panel, which fills itself; `grown(panel)` is called when there is more to see. */
+export function whyPanel(session, turn, grown) {
   const root = element("section", { class: "why" }, words("whyLoading", {}, "p"));
   const load = async () => {
     try {
@@ -18,6 +20,7 @@ export function whyPanel(session, turn) {
     } catch (error) {
       root.replaceChildren(failureNote(error, { retry: load }));
     }
+    grown(root);
   };
   load();
   return root;
@@ -48,14 +51,17 @@ function wayFacts(turn, record) {
   ];
 }
 
-function modelFacts({ usage }, { endpoint, attempts = [] }) {
-  const tokens = { input: usage.input_tokens ?? "?", output: usage.output_tokens ?? "?" };
+function modelFacts({ usage }, record) {
+  const { endpoint, attempts = [] } = record;
+  const input = usage.input_tokens ?? "?";
+  const output = usage.output_tokens ?? "?";
   const counted = usage.input_tokens != null || usage.output_tokens != null;
   return [
     ["model", usage.model],
     ["endpoint", endpoint !== usage.model && endpoint],
     ["attempts", attempts.map(({ endpoint: name, kind }) => `${name}: ${kind}`).join(say("comma"))],
-    ["tokens", counted && words(usage.estimated ? "tokensEstimated" : "tokensValue", tokens)],
+    ["tokens", counted && words(usage.estimated ? "tokensEstimated" : "tokensValue", { input, output })],
+    ["begunEarly", earlyWords(record)],
     ["firstToken", milliseconds(usage.first_token_ms)],
     ["total", milliseconds(usage.total_ms)],
   ];
@@ -81,6 +87,13 @@ function reasonWords(reason) {
   if (failure) return words("reasonDefault", { failure: failure[1] });
   if (/^the model called \w+$/.test(reason)) return words("reasonModel");
   return reason;
+}
+
+/** What was begun before it was known to be wanted, and whether it was of use. */
+function earlyWords({ prefetch, head_start: answer }) {
+  const state = (found) => say(EARLY[found] ?? "earlyUnused");
+  const parts = [prefetch && say("earlySearches", { state: state(prefetch) }), answer && say("earlyAnswer", { state: state(answer) })];
+  return parts.filter(Boolean).join(say("comma"));
 }
 
 function cutWords({ turns = 0, passages = 0, results = 0 } = {}) {

@@ -18,10 +18,15 @@ function preferred() {
 
 export const language = () => current;
 
-/** Return the words of the current language, with values put in their places. */
+/** Return the words of the current language, with values put in their places; none stays open. */
 export function say(key, values = {}) {
-  const text = TABLES[current][key] ?? values.otherwise ?? TABLES.en[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (hole, name) => values[name] ?? hole);
+  const known = TABLES[current][key];
+  if (!known && values.otherwise) return values.otherwise; // words of others, with no places in them
+  const text = known ?? TABLES.en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (_, name) => {
+    if (values[name] == null) console.error(`“${key}” was said without its ${name}.`);
+    return values[name] ?? "";
+  });
 }
 
 /** Return an element whose text follows the language. */
