@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -180,12 +179,12 @@ async def test_a_passage_says_where_it_stands(sample: LocalKnowledgeBase) -> Non
 
 async def test_the_sample_is_ready_within_a_second(tmp_path: Path) -> None:
     knowledge_base = LocalKnowledgeBase(SAMPLE, tmp_path)
-    began = time.perf_counter()
+    stopwatch = Stopwatch()
     try:
         await find(knowledge_base, "年假有几天")
     finally:
         await knowledge_base.aclose()
-    assert time.perf_counter() - began < 3  # a second, on a machine that does nothing else
+    assert stopwatch.seconds() < 2  # a second, where the processor is quick
 
 
 async def test_assistants_are_the_sub_folders(folder: Path, tmp_path: Path) -> None:
