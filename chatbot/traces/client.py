@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,12 +13,15 @@ from langsmith.utils import LangSmithConnectionError
 from urllib3.util import Retry
 
 from chatbot.redaction import REMOVED, SECRET_NAME, SHORTEST_SECRET, Redaction
+from chatbot.traces.delivery import Delivery
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
+ANSWER_SECONDS = 2.5  # for what LangSmith is asked
 CLOSE_SECONDS = 3.0
 # Ends that somebody meant: they are no errors of the run.
 _MEANT = {"CancelledError": "cancelled", "GeneratorExit": "early", "StoppedError": "stopped"}
 EDGE = "route_after_"  # it takes the whole state, and its outcome is the next step
+_RUNS = ("/runs", "/runs/batch", "/runs/multipart")  # where they are sent to
 _CLASS = re.compile(r"\w+")
 _OF_CALLS = ("invocation_params", "options")  # settings of a call, whose user is named
 _WORDS = ("query",)  # facts in the metadata that people's words are in
@@ -35,6 +39,7 @@ class TraceClient(Client):
     def __init__(self, redacted: Redaction, **choices: Any) -> None:  # noqa: ANN401 - LangSmith's own
         self._without_secrets = partial(without_secrets, redacted)
         self._closed = threading.Event()
+        self._delivery = Delivery()
         super().__init__(
             anonymizer=self._without_secrets,
             omit_traced_runtime_info=True,  # LangSmith's variables, its address among them
@@ -63,7 +68,13 @@ class TraceClient(Client):
         if not _is_edge(run):
             super().update_run(*args, **self._fit_to_leave(run))
 
-    def request_with_retries(self, *args: Any, **choices: Any) -> requests.Response:  # noqa: ANN401 - as above
+    def request_with_retries(
+        self,
+        /,
+        method: Any,  # noqa: ANN401 - as above
+        pathname: str,
+        **choices: Any,  # noqa: ANN401 - as above
+    ) -> requests.Response:
         """See `Client.request_with_retries`. After the end nothing is sent."""
         if self._closed.is_set():
             message = "the process ends"
@@ -71,12 +82,19 @@ class TraceClient(Client):
         if sending := choices.get("request_kwargs"):
             limits = {"timeout": (CONNECT_SECONDS, READ_SECONDS)}
             choices["request_kwargs"] = {**sending, **limits}
-        return super().request_with_retries(*args, **choices)
+        elif method == "GET":  # somebody waits for it, and the end of the process as well
+            choices.setdefault("timeout", (CONNECT_SECONDS, ANSWER_SECONDS))
+        with self._delivery.sending() if pathname.endswith(_RUNS) else nullcontext():
+            return super().request_with_retries(method, pathname, **choices)
 
     def close(self, timeout: float | None = CLOSE_SECONDS) -> None:
         """Send what is left, as far as the time allows, and drop the rest."""
         self.flush(timeout=timeout)
         self._closed.set()
+        if self._delivery.under_way or (
+            self.tracing_queue and self.tracing_queue.unfinished_tasks
+        ):
+            self._delivery.failed(TimeoutError())
         super().close(timeout=0)
 
     def samples(self, trace_id: str) -> bool:

@@ -14,6 +14,7 @@ from chatbot.domain import Turn
 from chatbot.redaction import Redaction
 from chatbot.tasks import Background
 from chatbot.traces.client import TraceClient
+from chatbot.traces.delivery import reason_of
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class LangSmithTraces:
             async with asyncio.timeout(LINK_SECONDS):
                 return await asyncio.to_thread(self._address, turn)
         except (LangSmithError, RequestException, TimeoutError, ValueError) as error:
-            logger.warning("LangSmith does not say where the trace is: %r", error)
+            logger.warning("LangSmith does not say where a trace is: %s", reason_of(error))
             return None
 
     def _has_trace(self, turn: Turn) -> bool:
@@ -76,7 +77,7 @@ class LangSmithTraces:
             try:
                 await asyncio.to_thread(self._tell, turn)
             except (LangSmithError, RequestException, ValueError) as error:
-                logger.warning("feedback did not reach LangSmith: %r", error)
+                logger.warning("feedback did not reach LangSmith: %s", reason_of(error))
 
     def _tell(self, turn: Turn) -> None:
         """Make the turn's feedback there be as it is here: one id for each turn."""

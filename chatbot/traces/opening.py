@@ -1,6 +1,8 @@
 """Opens what sends traces, where they are wanted."""
 
 import asyncio
+import logging
+import os
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,8 +35,12 @@ async def open_traces(
         return
     # Loaded where turns are traced: a start does not wait for it elsewhere.
     from chatbot.traces.client import TraceClient  # noqa: PLC0415 - as above
+    from chatbot.traces.delivery import quieten  # noqa: PLC0415 - as above
     from chatbot.traces.langsmith import LangSmithTraces  # noqa: PLC0415 - as above
 
+    quieten(logging.getLogger("langsmith.client"))
+    # Its threads hold up no end of a process: `TraceClient.close` has sent what is left.
+    os.environ.setdefault("LANGSMITH_USE_DAEMON", "true")
     redacted = await asyncio.to_thread(redaction, settings)
     try:
         with warnings.catch_warnings():

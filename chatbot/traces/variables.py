@@ -13,7 +13,7 @@ _CALLED = dict.fromkeys(("TRACING", "TRACING_V2"), ("TRACING_V2", "TRACING"))
 # and what must not be taken for something else.
 _ELSE = (
     *("API_KEY", "ENDPOINT", "METADATA", "PROJECT", "RUNS_ENDPOINTS", "TAGS"),
-    *("TEST_TRACKING", "TRACING_MODE", "WORKSPACE_ID"),
+    *("TEST_TRACKING", "TRACING_MODE", "USE_DAEMON", "WORKSPACE_ID"),
 )
 
 

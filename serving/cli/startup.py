@@ -29,6 +29,7 @@ def keep_log_aside(settings: "Settings") -> None:
     Where there is no such file, stderr gets what is at least a warning.
     """
     from chatbot.logs import configure_logging, log_to_file
+    from serving.cli.traces import tell_of_traces
 
     if settings.log_level == "DEBUG":
         configure_logging(settings)
@@ -37,6 +38,7 @@ def keep_log_aside(settings: "Settings") -> None:
         # One that cannot be written is named by `chatbot doctor`.
         with suppress(OSError):
             log_to_file(settings, folder / LOG_FILE)
+            tell_of_traces()
             return
     level = "WARNING" if settings.log_level == "INFO" else settings.log_level
     configure_logging(settings.model_copy(update={"log_level": level}))

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,18 @@ async def test_turns_do_not_wait_for_it(tmp_path: Path, fault: str) -> None:
     assert min(took) < GENEROUS
     # What is left is given up, and a request that is under way is not waited for for ever.
     assert closed < CLOSE_SECONDS + READ_SECONDS + GENEROUS
+
+
+async def test_what_was_not_traced_is_not_waited_for(tmp_path: Path) -> None:
+    with langsmith("hang") as url, tracing(url):
+        async with open_chatbot(Settings(chatbot_data_dir=tmp_path)):
+            stopwatch = Stopwatch()
+        assert stopwatch.seconds() < CLOSE_SECONDS
+        # It is asked what it takes when it is first opened; the end of a process does not wait
+        # for threads such as these.
+        asking = [each for each in threading.enumerate() if "tracing" in each.name]
+        assert asking
+        assert all(each.daemon for each in asking)
 
 
 async def test_a_process_ends_though_it_hangs(tmp_path: Path) -> None:

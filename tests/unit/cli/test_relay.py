@@ -59,6 +59,42 @@ def test_lines_that_reach_the_terminal(
     assert [f"{line}\n" for line in written] == [BANNER, STATS, TURN, BROKEN]
 
 
+KNOWN = "<class 'chatbot.errors.ModelError'>(The model (x) refused: (400).)"
+UNKNOWN = "<class 'KeyError'>('x')"
+
+
+def failed(event: str, run: str) -> str:
+    trace = "Traceback (most recent call last):\n  File x\nError: y"
+    return record(event, "langgraph_api.worker", "error", run_id=run, exception=trace)
+
+
+def test_a_run_that_ends_by_an_error_of_ours_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passing = relay(tmp_path)
+    passing.ready = True
+    passing.run(
+        [
+            failed(f"Run encountered an error in graph: {KNOWN}", "1"),
+            failed(f"Run encountered an error in graph: {UNKNOWN}", "2"),
+            failed(f"Run encountered an error in graph: {KNOWN}", "3"),
+            failed(f"Background run failed. Exception: {KNOWN}", "1"),
+        ]
+    )
+    said = "T ERROR   langgraph_api.worker: a run failed: The model (x) refused: (400)."
+    first, unknown, last = capsys.readouterr().err.splitlines()
+    assert first == last == said
+    assert "Traceback" in unknown
+    assert (tmp_path / "server.log").read_text(encoding="utf-8").count("Traceback") == 1
+
+
+def test_traces_are_there_when_debugging(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relay(tmp_path, log_level="DEBUG").run([failed(KNOWN, "1"), failed(KNOWN, "1")])
+    assert capsys.readouterr().err.count("Traceback") == 2
+
+
 @pytest.mark.parametrize(
     ("form", "line"),
     [
