@@ -122,16 +122,22 @@ async def test_conversations_that_were_listed_stay_where_they_cannot_be_read_aga
 
 
 @pytest.mark.parametrize(
-    ("language", "told"),
+    ("language", "id_", "told"),
     [
-        pytest.param("en-US", "This conversation could not be loaded. The", id="English"),
-        pytest.param("zh-CN", "无法加载这个对话。 服务无法处理发送的内容。", id="Chinese"),
+        pytest.param(
+            "en-US", "a%20b", "This conversation could not be loaded. The", id="blank, English"
+        ),
+        pytest.param(
+            "zh-CN", "a%20b", "无法加载这个对话。 服务无法处理发送的内容。", id="blank, Chinese"
+        ),
+        pytest.param("en-US", "..", "This is not the address of a conversation.", id="step up"),
+        pytest.param("zh-CN", ".", "无法加载这个对话。 这不是对话的地址。", id="no step"),
     ],
 )
 async def test_address_of_no_conversation_is_told(
-    visitor: Visitor, language: str, told: str
+    visitor: Visitor, language: str, id_: str, told: str
 ) -> None:
-    page = await visitor.visit("/?session=a%20b", language=language)
+    page = await visitor.visit(f"/?session={id_}", language=language)
 
     await expect(page.get_by_role("alert")).to_contain_text(told)
     await expect(page.locator("body")).not_to_contain_text("{")

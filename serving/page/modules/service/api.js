@@ -1,6 +1,7 @@
 // What the service can be asked for.
 
-import { request, send, sendJson } from "./http.js";
+import { say } from "../words/language.js";
+import { request, send, sendJson, ServiceError } from "./http.js";
 
 export const MOST_TURNS = 200;
 const SESSION_PAGE = 200;
@@ -54,5 +55,10 @@ export const giveFeedback = (id, turn, feedback) => sendJson(`${turnAddress(id, 
 export const readUser = () => request("/api/me");
 export const signOut = () => send("/api/sign-out", { method: "POST" });
 
-export const sessionAddress = (id) => `/api/sessions/${encodeURIComponent(id)}`;
+/** Return the address of a conversation. Browsers take `.` and `..` for steps to another one. */
+export function sessionAddress(id) {
+  if (id !== "." && id !== "..") return `/api/sessions/${encodeURIComponent(id)}`;
+  throw new ServiceError({ code: "no_address", message: say("failure_no_address"), retryable: false });
+}
+
 const turnAddress = (id, turn) => `${sessionAddress(id)}/turns/${encodeURIComponent(turn)}`;

@@ -62,6 +62,7 @@ function modelFacts({ usage }, record) {
     ["attempts", attempts.map(({ endpoint: name, kind }) => `${name}: ${kind}`).join(say("comma"))],
     ["tokens", counted && words(usage.estimated ? "tokensEstimated" : "tokensValue", { input, output })],
     ["begunEarly", earlyWords(record)],
+    ["readEarly", record.route_early && words("readEarlyText")],
     ["firstToken", milliseconds(usage.first_token_ms)],
     ["total", milliseconds(usage.total_ms)],
   ];
