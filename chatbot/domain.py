@@ -2,7 +2,7 @@
 
 import mimetypes
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Self, get_args
@@ -221,6 +221,17 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Ranking:
+    """Passages, the best first, and what their scores were measured by.
+
+    Scores of the same `yardstick` can be compared, others cannot.
+    """
+
+    passages: Sequence[Passage] = ()
+    yardstick: Hashable = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerPiece:
     """What came next of an assistant's own answer: text, a thought, or what it refers to.
 
@@ -254,13 +265,16 @@ class Findings:
     `failures` maps the name of an assistant that could not be asked to a sentence for people.
     `nearest` names the documents that come closest where no passage is about the question, as
     far as that is known. `uncertain` are passages that match too little to count as found,
-    where none matches better: they may answer in other words, as a model can judge.
+    where none matches better: they may answer in other words, as a model can judge. `rankings`
+    are what `passages` were made from, where those of several searches make what a search for
+    all of that would have given.
     """
 
     passages: Sequence[Passage] = ()
     uncertain: Sequence[Passage] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     nearest: Sequence[str] = ()
+    rankings: Sequence[Ranking] | None = field(default=None, compare=False)
 
     @property
     def shown(self) -> Sequence[Passage]:

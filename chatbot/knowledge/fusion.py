@@ -1,8 +1,8 @@
 """Makes one ranking out of several."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
-from chatbot.domain import Passage
+from chatbot.domain import Passage, Ranking
 
 CONSTANT = 60  # dampens the first ranks, as in the original paper on reciprocal rank fusion
 
@@ -24,6 +24,18 @@ def fuse(rankings: Iterable[Sequence[Passage]], limit: int) -> list[Passage]:
                 best[key] = passage
     order = sorted(best, key=lambda key: (-merits[key], -best[key].score))
     return [best[key] for key in order[:limit]]
+
+
+def merge(rankings: Iterable[Ranking], limit: int) -> list[Passage]:
+    """Return the best passages: by score where scores can be compared, else by rank."""
+    alike: dict[Hashable, list[Passage]] = {}
+    for ranking in rankings:
+        alike.setdefault(ranking.yardstick, []).extend(ranking.passages)
+    for passages in alike.values():
+        passages.sort(key=lambda passage: -passage.score)
+    if len(alike) == 1:
+        return distinct(*alike.values())[:limit]
+    return fuse(alike.values(), limit)
 
 
 def distinct(passages: Iterable[Passage]) -> list[Passage]:

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from chatbot.domain import Assistant, Findings, Passage, SourceFile
+from chatbot.domain import Assistant, Findings, Passage, Ranking, SourceFile
 from chatbot.errors import KnowledgeBaseError, KnowledgeFailure
 from chatbot.knowledge.addresses import address_of
-from chatbot.knowledge.fusion import distinct, fuse
+from chatbot.knowledge.fusion import merge
 from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.cache import Renewed
 from chatbot.knowledge.ragflow.errors import RagflowError
@@ -76,12 +76,17 @@ class RagflowKnowledgeBase:
         answers = [
             answer for result in results if isinstance(result, list) for answer in result
         ]
-        passages = self.addressed(_merged(answers, limit))
+        rankings = [
+            Ranking(passages=self.addressed(each.passages), yardstick=each.yardstick)
+            for each in answers
+        ]
+        passages = merge(rankings, limit)
         seconds = deadline - time.monotonic()
         return Findings(
             passages=passages,
             failures=_failures(zip(asked, results, strict=True)),
             nearest=() if passages else await self._nearest(listing, asked, question, seconds),
+            rankings=rankings,
         )
 
     def addressed(self, passages: Sequence[Passage]) -> list[Passage]:
@@ -161,7 +166,7 @@ class RagflowKnowledgeBase:
         answers = [
             answer for result in results if isinstance(result, list) for answer in result
         ]
-        names = (each.document for each in _merged(answers, NEAREST_PASSAGES))
+        names = (each.document for each in merge(answers, NEAREST_PASSAGES))
         return tuple(dict.fromkeys(name for name in names if name))[:NEAREST]
 
 
@@ -172,18 +177,6 @@ def _missing(assistant: Assistant) -> RagflowError:
 def gravest(errors: Sequence[RagflowError]) -> RagflowError:
     """Return the error that tells most about why nobody answered."""
     return min(errors, key=lambda error: _GRAVEST.index(error.kind))
-
-
-def _merged(answers: Sequence[Answer], limit: int) -> list[Passage]:
-    """Return the best passages: by score where scores can be compared, else by rank."""
-    rankings: dict[tuple[object, ...], list[Passage]] = {}
-    for answer in answers:
-        rankings.setdefault(answer.yardstick, []).extend(answer.passages)
-    for ranking in rankings.values():
-        ranking.sort(key=lambda passage: -passage.score)
-    if len(rankings) == 1:
-        return distinct(*rankings.values())[:limit]
-    return fuse(rankings.values(), limit)
 
 
 def _failures(

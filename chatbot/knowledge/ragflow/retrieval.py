@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chatbot.domain import Passage
+from chatbot.domain import Ranking
 from chatbot.knowledge.ragflow import wire
 from chatbot.knowledge.ragflow.chunks import read_passages
 from chatbot.knowledge.ragflow.errors import RagflowError
@@ -19,15 +19,12 @@ _EMPTY = "no chunk found"  # older servers, for datasets without a parsed docume
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """Passages of datasets whose scores can be compared, the best first.
+class Answer(Ranking):
+    """Passages of datasets whose scores can be compared.
 
-    Answers with the same `yardstick` were scored alike. `failures` are sentences about datasets
-    that could not be searched.
+    `failures` are sentences about datasets that could not be searched.
     """
 
-    passages: Sequence[Passage] = ()
-    yardstick: tuple[object, ...] = ()
     failures: Sequence[str] = ()
 
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbot.domain import Passage
-from chatbot.knowledge.fusion import distinct, fuse
+from chatbot.domain import Passage, Ranking
+from chatbot.knowledge.fusion import distinct, fuse, merge
 
 
 def passage(name: str, score: float = 0.5, *, text: str = "") -> Passage:
@@ -24,6 +24,16 @@ def test_what_stands_high_in_both_comes_first() -> None:
     first = [passage("a"), passage("b"), passage("c")]
     second = [passage("b"), passage("d"), passage("a")]
     assert names(fuse([first, second], 9)) == ["b", "a", "d", "c"]
+
+
+def test_scores_are_compared_where_they_were_measured_alike() -> None:
+    first = Ranking(passages=[passage("a", 0.9), passage("b", 0.3)], yardstick=("x", 0.3))
+    second = Ranking(passages=[passage("c", 0.5), passage("a", 0.2)], yardstick=("x", 0.3))
+    other = Ranking(passages=[passage("d", 0.1), passage("b", 0.1)], yardstick=("y", 0.3))
+    assert names(merge([first, second], 3)) == ["a", "c", "b"]
+    assert names(merge([first, other], 9)) == ["b", "a", "d"]
+    assert names(merge([first, second], 1)) == ["a"]
+    assert merge([], 3) == []
 
 
 def test_a_passage_keeps_its_highest_score() -> None:
