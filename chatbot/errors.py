@@ -17,6 +17,7 @@ ChatbotError
     └── KnowledgeBaseError        `kind` says how
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 KnowledgeFailure = Literal["unavailable", "forbidden", "not_found", "argument", "protocol"]
@@ -147,8 +148,13 @@ class ModelError(ChatbotError):
     """The model refused the request or failed while it answered.
 
     `code` is `model_` and the kind. Rate limits, timeouts, and failures of connection or server
-    are worth another try; a refused request is not.
+    are worth another try; a refused request is not. `endpoint` and `model` are those that were
+    asked last, `attempts` all that failed.
     """
+
+    endpoint: str | None = None
+    model: str | None = None
+    attempts: Sequence[Mapping[str, str]] = ()
 
     def __init__(
         self, kind: ModelFailure, message: str, *, retry_after: float | None = None

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from chatbot.domain import Assistant, Intent
 from chatbot.earlier_turns import IMAGE
@@ -15,7 +15,7 @@ from chatbot.models.finish_reasons import CUTTING
 from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from chatbot.queries import usable_rewrite
-from graphs.asides import aside, whole_text
+from graphs.asides import listen, whole_text
 from graphs.state import Route
 from graphs.turn import LiveTurn
 
@@ -75,10 +75,9 @@ async def decide(turn: LiveTurn, ports: Ports, choice: Choice) -> Route:
 
 async def rewrite(turn: LiveTurn, ports: Ports, pipeline: MessagePipeline) -> str:
     """Return the question as one that stands alone, or "" if the model gave none."""
-    model = aside(turn, ports, "rewrite_question")
     try:
         async with asyncio.timeout(ports.limits.router_seconds):
-            text = await whole_text(model, pipeline.for_rewriting())
+            text = await whole_text(turn, ports, "rewrite_question", pipeline.for_rewriting())
     except (ModelError, TimeoutError) as error:
         reason = "The question could not be put in context."
         cause = error if isinstance(error, ModelError) else ModelError("timeout", reason)
@@ -125,8 +124,8 @@ async def _ask(turn: LiveTurn, ports: Ports, choice: Choice) -> Route | str:
     wanted = set(offered[0]["function"]["parameters"]["properties"])
     decided = getattr(ports.model, "decides", "the model called")
     reader, is_named = ToolCallReader(names), False
-    model = aside(turn, ports, "router", offered)
-    async with aclosing(cast("Any", model.astream(pipeline.for_router(assistants)))) as chunks:
+    asked = listen(turn, ports, "router", pipeline.for_router(assistants), offered)
+    async with aclosing(asked) as chunks:
         async for chunk in chunks:
             reader.feed(chunk)
             if not early:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langgraph.config import get_config
@@ -15,6 +15,7 @@ from chatbot.models.tool_calls import ToolCall, ToolCallReader
 from chatbot.ports import Ports
 from graphs.images import image_markdown
 from graphs.listening import listener_of
+from graphs.metering import Meter, added, metered
 from graphs.prompt import Prompt
 from graphs.turn import LiveTurn
 
@@ -41,8 +42,7 @@ class Speaker:
         self._silent = silent
         self._citations = CitationFilter(())
         self._pauses = False
-        self._facts: dict[str, Any] = {}
-        self._usage = {"input_tokens": 0, "output_tokens": 0}
+        self._meters: list[Meter] = []
         self._has_clients = listener_of(get_config()) is None
         self._message_id = turn.answer_message().id
         turn.so_far = self._facts_so_far
@@ -57,11 +57,14 @@ class Speaker:
         if not self._turn.answer:  # what was cited stays cited
             self._citations.resolve(passages)
         reader = ToolCallReader(names)
+        has_tokens = self._ports.window is not None
+        meter = Meter(messages=prompt.messages, tools=prompt.tools, counts=has_tokens)
+        self._meters.append(meter)
         said: list[str] = []
         try:
-            async with aclosing(cast("Any", self._reply(prompt))) as chunks:
-                async for chunk in cast("AsyncIterator[AIMessageChunk]", chunks):
-                    self._note(chunk)
+            async with aclosing(metered(self._reply(prompt), meter)) as chunks:
+                async for chunk in chunks:
+                    self._think(chunk)
                     said.append(reader.feed(chunk))
                     self.say(said[-1])
                     for url in chunk.additional_kwargs.get("images", ()):
@@ -115,29 +118,21 @@ class Speaker:
             chunk = AIMessageChunk(content=text, additional_kwargs=kept, id=self._message_id)
             push_message(chunk, state_key=None)
 
-    def _note(self, chunk: AIMessageChunk) -> None:
-        """Take all that a chunk tells but its text."""
+    def _think(self, chunk: AIMessageChunk) -> None:
         if thought := chunk.additional_kwargs.get("reasoning_content"):
             self._turn.send("reasoning", thought)
             self._push("", reasoning_content=thought)
-        if chunk.response_metadata:
-            self._facts |= {k: v for k, v in chunk.response_metadata.items() if v}
-        if used := chunk.usage_metadata:
-            self._usage["input_tokens"] += used["input_tokens"]
-            self._usage["output_tokens"] += used["output_tokens"]
 
     def _facts_so_far(self) -> Mapping[str, Any]:
-        used = any(self._usage.values())
+        asked = [meter for meter in self._meters if meter.facts]
+        facts = asked[-1].facts if asked else {}
         return {
             "citations": [citation.as_json() for citation in self._citations.cited],
-            "model": self._facts.get("model_name"),
-            "endpoint": self._facts.get("endpoint"),
-            "attempts": self._facts.get("attempts") or [],
-            "finish_reason": self._facts.get("finish_reason"),
-            "usage": {
-                **(self._usage if used else dict.fromkeys(self._usage)),
-                "estimated": bool(self._facts.get("usage_estimated")),
-            },
+            "model": asked[-1].model if asked else None,
+            "endpoint": facts.get("endpoint"),
+            "attempts": [each for meter in self._meters for each in meter.attempts],
+            "finish_reason": facts.get("finish_reason"),
+            "usage": added(self._meters),
         }
 
     async def _show_image(self, url: str) -> None:

@@ -11,7 +11,7 @@ from chatbot.earlier_turns import shortened
 from chatbot.errors import ChatbotError
 from chatbot.messages import HISTORY_CHARACTERS, MessagePipeline
 from chatbot.ports import Ports
-from graphs.asides import aside, whole_text
+from graphs.asides import whole_text
 from graphs.turn import LiveTurn
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ async def _sum_up(
             text = await _ask(turn, ports, task)
             if 0 < len(text) <= LONGEST_SUMMARY:
                 found = {"text": text, "until": turns[-1].id}
-                record = {**done.record, "summary": found}
+                usage = turn.asides.added_to_usage(done.record.get("usage"))
+                record = {**done.record, "summary": found, "usage": usage}
                 await ports.history.save(turn.session, replace(done, record=record))
     except (ChatbotError, TimeoutError) as error:
         logger.warning("the conversation was not summed up: %r", error)
@@ -70,8 +71,8 @@ async def _sum_up(
 
 async def _ask(turn: LiveTurn, ports: Ports, task: MessagePipeline) -> str:
     whose = {"session_id": turn.session.session_id, "user_id": turn.session.user_id}
-    model = aside(turn, ports, "summarize").with_config(metadata=whose)
-    return (await whole_text(model, task.for_summary())).strip()
+    text = await whole_text(turn, ports, "summarize", task.for_summary(), **whose)
+    return text.strip()
 
 
 def _loaded(ports: Ports) -> int:

@@ -13,6 +13,7 @@ from chatbot.domain import Assistant, Session, Turn, TurnStatus, permitted
 from chatbot.errors import ChatbotError, DeadlineError
 from chatbot.events import EventType, closing_events, metadata_of
 from graphs.head_start import HeadStart
+from graphs.metering import Asides
 from graphs.prefetching import Prefetch
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -27,8 +28,9 @@ class LiveTurn:
     whole, `settled` that the history has what it is to have of it. `so_far` tells what is to be
     noted of an answer that is being written. `elsewhere` are the assistants that the caller did
     not name, should all those fail that he did. `out_of_sight` are turns that no prompt shows;
-    `images` are the question's, `earlier_images` those of earlier turns, by their ids.
-    `causes` has the last error of each part that is degraded by one.
+    `images` are the question's, `earlier_images` those of earlier turns, by their ids. `asides`
+    are the model's calls beside the answer. `causes` has the last error of each part that is
+    degraded by one.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class LiveTurn:
         self._limit: asyncio.Timeout | None = None
         self.record: dict[str, Any] = {"degraded": [], "timings": {}}
         self.causes: dict[str, ChatbotError] = {}
+        self.asides = Asides()
         self._emit = emit
         self.started_at = datetime.now(UTC)
         self._clock = time.perf_counter()
@@ -228,13 +231,14 @@ class LiveTurn:
 
     def kept_as(self, status: TurnStatus) -> Turn:
         """Return the turn as the history keeps it."""
+        record = {**self.record, **self.so_far(), "total_ms": self.elapsed_ms()}
         return Turn(
             id=self.id,
             question=self.question,
             answer=self.answer,
             status=status,
             started_at=self.started_at,
-            record={**self.record, **self.so_far(), "total_ms": self.elapsed_ms()},
+            record=self.asides.added_to(record),
         )
 
     def model_dump(self) -> dict[str, Any]:

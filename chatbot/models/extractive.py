@@ -12,7 +12,6 @@ from langchain_core.callbacks import (
 )
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -89,13 +88,12 @@ class ExtractiveChatModel(BaseChatModel):
                     "index": 0,
                 }
             )
-            yield _last("tool_calls", messages, 1)
+            yield _last("tool_calls")
             return
-        written = 0
+        yield _first()
         async for piece in self._answer(messages):
-            written += len(piece)
             yield _chunk(piece)
-        yield _last("stop", messages, written)
+        yield _last("stop")
 
     async def _agenerate(
         self,
@@ -180,26 +178,21 @@ def _chunk(text: str = "", *, tool: Any = None) -> ChatGenerationChunk:  # noqa:
     )
 
 
-def _last(reason: str, messages: Sequence[BaseMessage], written: int) -> ChatGenerationChunk:
-    read = sum(len(message.text) for message in messages)
-    usage = UsageMetadata(
-        input_tokens=_estimated(read),
-        output_tokens=_estimated(written),
-        total_tokens=_estimated(read) + _estimated(written),
-    )
+def _first() -> ChatGenerationChunk:
+    """Return what tells who answers, also where the rest is not waited for."""
+    asked = {"asked_model": MODEL_NAME}
+    return ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata=asked))
+
+
+def _last(reason: str) -> ChatGenerationChunk:
     return ChatGenerationChunk(
         message=AIMessageChunk(
             content="",
             response_metadata={"model_name": MODEL_NAME, "finish_reason": reason},
-            usage_metadata=usage,
             chunk_position="last",
         ),
         generation_info={"finish_reason": reason},
     )
-
-
-def _estimated(characters: int) -> int:
-    return (characters + 2) // 3
 
 
 __all__ = ["ExtractiveChatModel"]

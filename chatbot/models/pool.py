@@ -160,11 +160,11 @@ class ModelPool(StreamedModel):
                         if not begun:
                             begun = True
                             call.answers(index)
+                            call.label(chunk, index)
                         written += str(chunk.content)
                         written += chunk.additional_kwargs.get("reasoning_content", "")
                         if "finish_reason" in chunk.response_metadata:
                             await self._count(index, chunk, messages, options, written)
-                            call.label(chunk, index)
                         yield chunk
             except ModelError as error:
                 is_tentative = self.manner == "tentative"
@@ -173,13 +173,14 @@ class ModelPool(StreamedModel):
                     if is_tentative:
                         self._broke_early.append((index, error))
                     error.retry_after = call.retry_after()
+                    call.labelled(error)
                     raise
             else:
                 return
             finally:
                 if not begun:
                     self._rotation.abandoned(index)
-        raise call.error()
+        raise call.labelled(call.error())
 
     async def _count(
         self,

@@ -57,6 +57,7 @@ class PoolCall:
         self._began = self._clock()
         self._attempts: list[dict[str, str]] = []
         self._retries = 0
+        self._asked: int | None = None
         self._refusal: ModelError | None = None  # the request's own fault
 
     def limits(self) -> TimeLimits:
@@ -102,6 +103,7 @@ class PoolCall:
         A tentative call that is not `wanted` holds nothing against it.
         """
         endpoint = self._endpoints[index]
+        self._asked = index
         placed = error.message.replace(f"({endpoint.label})", f"({endpoint.place})")
         error.tell_in_full(placed)
         if self._hurried and error.kind == "timeout":  # it had less time than usual
@@ -127,10 +129,22 @@ class PoolCall:
         logger.warning("a model endpoint failed", extra=facts)
 
     def label(self, chunk: AIMessageChunk, index: int) -> None:
-        """Write on the last chunk which endpoint answered and which failed before."""
-        chunk.response_metadata["endpoint"] = self._endpoints[index].name
+        """Write on the first chunk which endpoint answers and which failed before.
+
+        On one alone: LangChain puts texts of several together.
+        """
+        endpoint = self._endpoints[index]
+        chunk.response_metadata |= {"endpoint": endpoint.name, "asked_model": endpoint.model}
         if self._attempts:
-            chunk.response_metadata["attempts"] = self._attempts
+            chunk.response_metadata["attempts"] = list(self._attempts)
+
+    def labelled(self, error: ModelError) -> ModelError:
+        """Write on the error that ends the call whom it asked."""
+        error.attempts = list(self._attempts)
+        if self._asked is not None:
+            endpoint = self._endpoints[self._asked]
+            error.endpoint, error.model = endpoint.name, endpoint.model
+        return error
 
     def retry_after(self) -> float | None:
         """Return in how many seconds one of the endpoints is asked again, if not at once."""

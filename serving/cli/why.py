@@ -104,11 +104,14 @@ def _work(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if record.get("model"):
         yield "model", _model(record)
     for attempt in record.get("attempts") or ():
-        yield "tried before", f"{attempt.get('endpoint')}: {attempt.get('kind')}"
+        step = f" ({attempt['step']})" if attempt.get("step") else ""
+        yield "tried before", f"{attempt.get('endpoint')}: {attempt.get('kind')}{step}"
     if record.get("finish_reason"):
         yield "ended with", str(record["finish_reason"])
     if usage := _tokens(record.get("usage") or {}):
         yield "tokens", usage
+    for call in (record.get("usage") or {}).get("other") or ():
+        yield "tokens besides", f"{_tokens(call)}, {call.get('step')}"
     if begun := _begun_early(record):
         yield "begun early", begun
     if record.get("route_early"):

@@ -27,6 +27,7 @@ async def test_why_tells_way_passages_model_and_times(guest: Guest) -> None:
         "leave.md Leave · Handbook",
         "Modelscripted",
         "Tokens12 in, 7 out",
+        "Tokens besidesRouting: about ",
         "Begun earlysearches (used)",
         "First word after",
         "Routing",

@@ -68,6 +68,9 @@ async def test_what_is_older_than_the_history_shows_is_summed_up_too(bench: Benc
     assert bench.used_up()
     turns = await bot.turns("s")
     assert summaries(turns) == {"question 3": {"text": "They like tea.", "until": turns[0].id}}
+    spent = turns[-1].record["usage"]["other"]
+    assert [each["step"] for each in spent] == ["router", "summarize"]
+    assert all(each["estimated"] and each["output_tokens"] > 0 for each in spent)
     assert [turn.answer for turn in turns] == ["a", "b", "c", "d"]
     bench.script(CHAT, Said(["e"]), Said(["Tea, and more."]))
     await bot.ask("question 4", session_id="s")

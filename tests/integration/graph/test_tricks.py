@@ -20,7 +20,8 @@ TRICKS: list[dict[str, Any]] = [
     {"prefetch": prefetch, "head_start": begins, "route_early": early}
     for prefetch, begins, early in product((0, 3), (False, True), (False, True))
 ]
-OWN = {"session_id", "turn_id", "first_token_ms", "total_ms", "timings"}
+# "other" has the router's tokens: of a call that was read early they are estimated.
+OWN = {"session_id", "turn_id", "first_token_ms", "total_ms", "timings", "other"}
 NAMES = {
     "the likeliest": "员工手册 Employee Handbook",
     "another": "瓦尔登湖 Walden",

@@ -9,6 +9,7 @@ import { failureNote } from "./failure.js";
 import { passageList } from "./why-passages.js";
 import { milliseconds, timeBars } from "./why-times.js";
 
+const CALLS = { router: "stepRoute", rewrite_question: "stepRewrite" };
 const EARLY = { used: "earlyUsed", unused: "earlyUnused", failed: "earlyFailed" };
 
 /** Return the panel, which fills itself; `grown(panel)` is called when there is more to see. */
@@ -61,6 +62,7 @@ function modelFacts({ usage }, record) {
     ["endpoint", endpoint !== usage.model && endpoint],
     ["attempts", attempts.map(({ endpoint: name, kind }) => `${name}: ${kind}`).join(say("comma"))],
     ["tokens", counted && words(usage.estimated ? "tokensEstimated" : "tokensValue", { input, output })],
+    ["tokensOther", (usage.other ?? []).map(callWords).join(" · ")],
     ["begunEarly", earlyWords(record)],
     ["readEarly", record.route_early && words("readEarlyText")],
     ["firstToken", milliseconds(usage.first_token_ms)],
@@ -95,6 +97,12 @@ function earlyWords({ prefetch, head_start: answer }) {
   const state = (found) => say(EARLY[found] ?? "earlyUnused");
   const parts = [prefetch && say("earlySearches", { state: state(prefetch) }), answer && say("earlyAnswer", { state: state(answer) })];
   return parts.filter(Boolean).join(say("comma"));
+}
+
+/** What a call of a model beside the answer used. */
+function callWords({ step, estimated, input_tokens: input, output_tokens: output }) {
+  const tokens = say(estimated ? "tokensEstimated" : "tokensValue", { input, output });
+  return `${CALLS[step] ? say(CALLS[step]) : step}: ${tokens}`;
 }
 
 function cutWords({ turns = 0, passages = 0, results = 0 } = {}) {

@@ -146,6 +146,7 @@ export const ENGLISH = {
   total: "Whole answer after",
   tokens: "Tokens",
   tokensValue: "{input} in, {output} out",
+  tokensOther: "Tokens besides",
   limited: "Limited",
   whyLoading: "Looking it up …",
   whyWay: "How it was answered",

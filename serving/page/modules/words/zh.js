@@ -146,6 +146,7 @@ export const CHINESE = {
   total: "总用时",
   tokens: "词元",
   tokensValue: "输入 {input}，输出 {output}",
+  tokensOther: "其他词元",
   limited: "受限",
   whyLoading: "正在查询……",
   whyWay: "回答方式",
