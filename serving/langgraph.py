@@ -9,9 +9,10 @@ from chatbot.errors import ChatbotError
 from graphs.chat import ChatGraph
 from graphs.conversation import Chatbot
 from graphs.opening import FROM_CHECKPOINT
-from serving.auth import Authenticator
+from serving.auth import Authenticator, Identity
 from serving.auth.langgraph import langgraph_auth
 from serving.http.app import create_app
+from serving.http.quotas import Quotas
 from serving.process import open_served
 
 OPEN_SECONDS = 60.0
@@ -50,4 +51,15 @@ async def _opened(name: str) -> Any:  # noqa: ANN401 - what the lifespan put the
     return found
 
 
-auth = langgraph_auth(_authenticator)
+async def _admit(caller: Identity) -> None:
+    """Count a run with the user's turns of the last minute: when it ends is not told here.
+
+    Raises:
+        TooManyError: It is one too many.
+    """
+    quotas: Quotas = await _opened("quotas")
+    release = await quotas.admit(caller)
+    release()
+
+
+auth = langgraph_auth(_authenticator, _admit)

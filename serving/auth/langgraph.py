@@ -2,19 +2,25 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from langgraph_sdk import Auth
 
+from chatbot.errors import ChatbotError
 from serving.auth.authenticator import Authenticator
-from serving.auth.identity import SignInError
+from serving.auth.identity import Identity, SignInError
 
 FindAuthenticator = Callable[[], Awaitable[Authenticator]]
+Admit = Callable[[Identity], Awaitable[None]]
 READING = {"read", "search"}
 
 
-def langgraph_auth(find: FindAuthenticator) -> Auth:
-    """Return what `langgraph.json` names under `auth`. `find` waits for the app's opening."""
+def langgraph_auth(find: FindAuthenticator, admit: Admit) -> Auth:
+    """Return what `langgraph.json` names under `auth`. `find` waits for the app's opening.
+
+    `admit` counts a run, and raises a ChatbotError where it is one too many.
+    """
     auth = Auth()
 
     @auth.authenticate
@@ -46,6 +52,16 @@ def langgraph_auth(find: FindAuthenticator) -> Auth:
             namespace = tuple(value.get("namespace") or ())
             value["namespace"] = (ctx.user.identity, *namespace)
             return None
+        if ctx.action == "create_run":
+            try:
+                await admit(Identity(user_id=ctx.user.identity))
+            except ChatbotError as error:
+                seconds = str(ceil(error.retry_after or 1))
+                raise Auth.exceptions.HTTPException(
+                    status_code=HTTPStatus.TOO_MANY_REQUESTS,
+                    detail=error.message,
+                    headers={"Retry-After": seconds},
+                ) from None
         mine = {"owner": ctx.user.identity}
         if value.get("metadata") is None:
             value["metadata"] = {}

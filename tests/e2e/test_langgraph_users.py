@@ -11,7 +11,7 @@ import httpx
 import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
-from langgraph_sdk.errors import NotFoundError, PermissionDeniedError
+from langgraph_sdk.errors import NotFoundError, PermissionDeniedError, RateLimitError
 
 from serving.auth.keys import create_key
 from tests.servers.chatbot import running_chatbot
@@ -19,6 +19,7 @@ from tests.servers.chatbot import running_chatbot
 pytestmark = pytest.mark.timeout(300)
 
 QUESTION = "Who wrote Walden?"
+PER_MINUTE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("guarded")
     keys = folder / "keys"
     keys.mkdir()
-    with running_chatbot(folder, "dev", settings={"AUTH_KEYS_DIR": str(keys)}) as url:
+    settings = {"AUTH_KEYS_DIR": str(keys), "TURNS_PER_MINUTE": str(PER_MINUTE)}
+    with running_chatbot(folder, "dev", settings=settings) as url:
         yield Guarded(url=url, keys=keys)
 
 
@@ -139,3 +141,15 @@ async def _known(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
         if (await http.get("/api/me", headers=headers)).status_code == 200:
             return
         await asyncio.sleep(0.1)
+
+
+async def test_runs_count_with_the_turns_of_a_minute(guarded: Guarded) -> None:
+    async with guarded.client("often") as often, guarded.client("rarely") as rarely:
+        thread = (await often.threads.create())["thread_id"]
+        for _ in range(PER_MINUTE):
+            await ask(often, thread)
+        with pytest.raises(RateLimitError, match=f"{PER_MINUTE} questions a minute") as refused:
+            await ask(often, thread)
+        assert 0 < int(refused.value.response.headers["Retry-After"]) <= 60
+        other = (await rarely.threads.create())["thread_id"]
+        assert data_of(await ask(rarely, other), "end")["full_answer"]
