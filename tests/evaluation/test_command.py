@@ -180,6 +180,18 @@ def test_a_limit_is_waited_for_and_the_cases_are_asked_again(tmp_path: Path) -> 
     assert [each["route"] for each in scores(json.loads(done.out)).values()] == [1] * 8
 
 
+def test_a_wait_is_shown(tmp_path: Path) -> None:
+    cases = [{**SET[0], "id": f"hello {number}"} for number in range(3)]
+    limited = refuse(429, headers={"Retry-After": "2"})
+    with ModelServer([call("general_chat"), limited, call("general_chat")]) as model:
+        settings = {"OPENAI_BASE_URL": model.base_url, "LLM_MODEL": "scripted"}
+        arguments = ("eval", written(tmp_path, cases), "--concurrency", "1")
+        with Terminal(tmp_path, *arguments, settings=settings) as terminal:
+            terminal.until("1 of 3, waiting 2 s: model_rate_limit")
+            terminal.until("own: 3 cases")
+            assert terminal.code() == 0
+
+
 def test_where_nothing_works_the_reason_is_told_and_the_rest_is_not_asked(
     tmp_path: Path,
 ) -> None:
