@@ -102,7 +102,7 @@ async def test_small_talk_is_not_for_the_assistant(bench: Bench) -> None:
         pytest.param(["a", "\ud83d"], "a�", id="half a character at the end"),
         pytest.param(["See [I", "D:", "0", "]."], "See [1].", id="a marker in pieces"),
         pytest.param(["`[ID:0]` [ID:0]"], "`[ID:0]` [1]", id="code"),
-        pytest.param(["> [ID:0]\n", "so [ID:0]"], "> [ID:0]\nso [1]", id="a quotation"),
+        pytest.param(["> [ID:0]\n", "so [ID:0]"], "> [1]\nso [1]", id="a quotation"),
     ],
 )
 async def test_pieces_make_an_answer(bench: Bench, pieces: Sequence[str], text: str) -> None:
