@@ -27,6 +27,7 @@ async def test_one_click_takes_the_other_route(
     await visitor.ask(question)
     await page.get_by_role("button", name=button).click()
     await expect(page.get_by_role("button", name=other)).to_be_visible()
+    await page.locator(".actions").wait_for()
 
     await expect(page.locator(".turn")).to_have_count(1)
     (turns,) = visitor.service.history.turns.values()

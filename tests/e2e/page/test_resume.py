@@ -37,7 +37,8 @@ async def test_reload_during_an_answer_goes_on_with_it(visitor: Visitor) -> None
 async def test_reload_before_the_first_word_shows_question_and_stage(visitor: Visitor) -> None:
     visitor.service.model.routing_seconds = 1
     page = await visitor.visit()
-    await visitor.ask("leave?", wait=False)
+    async with page.expect_response("**/api/chat"):  # else the question goes with the page
+        await visitor.ask("leave?", wait=False)
     await expect(page.locator(".way")).to_have_text("Understanding the question")
     await page.reload()
 
@@ -75,6 +76,7 @@ async def test_answer_that_takes_the_place_of_another_does_so_after_a_reload(
     await expect(page.locator(".prose")).to_have_text("A new")
     await page.reload()
 
+    await expect(page.locator(".prose")).to_have_count(1)  # once it is known what it replaces
     await expect(page.locator(".prose")).to_have_text("A new")
     go_on.set()
     await expect(page.locator(".prose")).to_have_text("A new answer.")
