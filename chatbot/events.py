@@ -33,7 +33,8 @@ class Event(TypedDict):
     - `usage`: `input_tokens`, `output_tokens` and `model` of the answer, `estimated` (whether
       nobody reported them), `first_token_ms`, `total_ms`, `timings` (milliseconds per step),
       and `other`, where other calls of a model used tokens: for each its `step` (`router`,
-      `rewrite_question`), `model`, `endpoint`, `input_tokens`, `output_tokens`, `estimated`
+      `rewrite_question`, or `head_start` for an answer that was begun and not used), `model`,
+      `endpoint`, `input_tokens`, `output_tokens`, `estimated`
     - `end`: `full_answer`, `finish_reason`, `metadata` (as above, `degraded` completed). Where
       an assistant of RAGFlow answered by itself, the pieces may hold markers that are no more
       in `full_answer`, or lack some: only at its end it tells what they mean.

@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 
 from chatbot.tasks import abandon, end
+from graphs.metering import Meter
 from graphs.prompt import Prompt
 from graphs.tracing import SPECULATIVE
 
@@ -17,13 +18,20 @@ class HeadStart:
     """A reply that is asked for early and kept for whoever asks exactly the same.
 
     So the answer is what it would be without, only sooner: a wrong guess costs a request that
-    is cancelled, and nothing of it is shown.
+    is cancelled, and nothing of it is shown. `counts` says whether the model has tokens.
     """
 
-    def __init__(self, guess: Coroutine[Any, Any, Prompt | None], model: BaseChatModel) -> None:
+    def __init__(
+        self,
+        guess: Coroutine[Any, Any, Prompt | None],
+        model: BaseChatModel,
+        *,
+        counts: bool = True,
+    ) -> None:
         guessing = getattr(model, "guessing", None)  # not every model is a pool
         self._model = model
         self._early = model if guessing is None else guessing()
+        self._counts = counts
         self._prompt: Prompt | None = None
         self._chunks: asyncio.Queue[AIMessageChunk | None] = asyncio.Queue()
         self._listening = asyncio.create_task(self._listen(guess), name="head start")
@@ -51,9 +59,15 @@ class HeadStart:
         finally:
             await end(self._listening)
 
-    def cancel(self) -> None:
-        """End the request, whatever has come of it."""
+    def cancel(self) -> Meter:
+        """End the request, and return what it used for what has come and nobody wants."""
         abandon(self._listening)
+        prompt = self._prompt or Prompt(messages=())
+        meter = Meter(messages=prompt.messages, tools=prompt.tools, counts=self._counts)
+        while not self._chunks.empty():
+            if (chunk := self._chunks.get_nowait()) is not None:
+                meter.take(chunk)
+        return meter
 
     async def _rest(self, chunk: AIMessageChunk | None) -> AsyncGenerator[AIMessageChunk]:
         while chunk is not None:

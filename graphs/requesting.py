@@ -71,7 +71,7 @@ def begin_answer(
         task = _guessed(found, state, runtime, ports, available)
         return await first_prompt(ports, await _request(task, state, runtime, ports))
 
-    return HeadStart(guess(), ports.model)
+    return HeadStart(guess(), ports.model, counts=ports.window is not None)
 
 
 def _guessed(

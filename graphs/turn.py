@@ -207,7 +207,7 @@ class LiveTurn:
         """End the answer that was begun before it was wanted, and note what it was."""
         if self.head_start is not None:
             self.note(head_start="unused")
-            self.head_start.cancel()
+            self.asides.note(self.head_start.cancel(), "head_start")
             self.head_start = None
 
     def drop_guesses(self) -> None:

@@ -164,6 +164,18 @@ async def test_a_router_that_is_read_early_has_estimated_tokens(tmp_path: Path) 
     assert 0 < router["output_tokens"] < 20
 
 
+async def test_an_answer_that_was_begun_for_nothing_is_counted(tmp_path: Path) -> None:
+    names = '{"assistants": ["瓦尔登湖 Walden"]}'
+    brain = Brain(route=call("knowledge_base", names, delay=0.5), answer=WORDS)
+    with ModelServer(brain) as server:
+        async with chatbot(server, tmp_path, head_start=True, prefetch=3) as bot:
+            turn = await turn_of(bot, "How many days of annual leave do I get?")
+    guess, router = sorted(turn.record["usage"]["other"], key=lambda each: str(each["step"]))
+    assert (turn.status, turn.record["head_start"]) == ("complete", "unused")
+    assert (guess["step"], guess["endpoint"], router["step"]) == ("head_start", "m", "router")
+    assert guess["output_tokens"] > 0
+
+
 async def test_a_router_that_fails_in_the_middle_is_counted_as_well(tmp_path: Path) -> None:
     cut = frames([{"choices": [{"index": 0, "delta": {"content": "Hm, "}}]}], ending="reset")
     with ModelServer(Brain(route=cut)) as server:

@@ -9,7 +9,7 @@ import { failureNote } from "./failure.js";
 import { passageList } from "./why-passages.js";
 import { milliseconds, timeBars } from "./why-times.js";
 
-const CALLS = { router: "stepRoute", rewrite_question: "stepRewrite" };
+const CALLS = { router: "stepRoute", rewrite_question: "stepRewrite", head_start: "begunEarly", summarize: "stepHistory" };
 const EARLY = { used: "earlyUsed", unused: "earlyUnused", failed: "earlyFailed" };
 
 /** Return the panel, which fills itself; `grown(panel)` is called when there is more to see. */
