@@ -219,9 +219,7 @@ class Sessions:
         While the store is away it is another one: nobody knows then.
         """
         if degraded := await self._ports.history.check():
-            return HistoryError(
-                f"{degraded} Until then nobody knows whether this is there."
-            )
+            return HistoryError(f"{degraded} Until then nobody knows whether this is there.")
         return InputError(message)
 
     async def _drop_leases(self, is_dropped: Callable[[Session], bool]) -> None:
