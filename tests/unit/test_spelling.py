@@ -73,7 +73,7 @@ def test_only_what_counts_as_much_clears_a_name(
         *["LANGCHAIN_TRACING_V2", "LANGSMITH_METADATA", "LANGSMITH_WORKSPACE_ID", "LANGUAGE"],
         *["LANGGRAPH_API_KEY", "LANGSMITH_TRACING_MODE", "LANG", "LANGCHAIN_PROJECT"],
         *["MONGODB_SERVICE_HOST", "MONGODB_PORT", "RAGFLOW_PORT", "RAGFLOW_VERSION", ""],
-        *SETTINGS,
+        *sorted(SETTINGS),
     ],
 )
 def test_other_names_are_not_suspected(name: str) -> None:
