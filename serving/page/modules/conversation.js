@@ -39,8 +39,9 @@ export class Conversation extends EventTarget {
       // In this order: what ends in between is in the history then.
       const events = await resume(this.id, line);
       const turns = await readSession(this.id);
-      // Something may have been asked meanwhile.
-      this.#views = [...turns.map((turn) => TurnView.kept(turn, this.#actions())), ...this.#views];
+      // Something may have been asked meanwhile, and its answer may be among what was read.
+      const kept = turns.filter(({ id }) => !this.#views.some((view) => view.id === id));
+      this.#views = [...kept.map((turn) => TurnView.kept(turn, this.#actions())), ...this.#views];
       const more = turns.length === MOST_TURNS ? [words("earlierTurns", { most: MOST_TURNS }, "p")] : [];
       this.root.replaceChildren(...more, ...this.#views.map((view) => view.root));
       this.title = this.#views[0]?.question ?? "";

@@ -1,10 +1,11 @@
 """Conversations on the page."""
 
+import asyncio
 import re
 import threading
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from chatbot.domain import Session
 from tests.e2e.page.conftest import Visitor
@@ -79,6 +80,28 @@ async def test_reload_shows_the_conversation_with_its_citations(visitor: Visitor
 
     await expect(page.locator(".chip")).to_have_count(1)
     assert await page.locator(".turn").inner_text() == before
+
+
+async def test_a_question_asked_before_the_conversation_came_is_there_once(
+    visitor: Visitor,
+) -> None:
+    page = await visitor.visit()
+    answered = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await answered.wait()
+        await route.continue_()
+
+    read = re.compile(r"/api/sessions/early(\?|$)")
+    await page.route(read, late)
+    await page.goto("/?session=early")
+    await visitor.ask("leave?")
+    async with page.expect_response(read) as reading:
+        answered.set()
+    await (await reading.value).finished()
+    await visitor.ask("And in the second year?")
+
+    await expect(page.locator(".turn")).to_have_count(2)
 
 
 async def test_conversations_are_opened_begun_and_deleted(visitor: Visitor) -> None:
