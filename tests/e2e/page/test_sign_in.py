@@ -1,12 +1,13 @@
 """Where users sign in: the page asks, forgets the key, and shows nobody what is another's."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from chatbot.settings import Settings
 from graphs import Chatbot, Ports
@@ -116,6 +117,28 @@ async def test_question_is_asked_once_somebody_signed_in_again(
     await sign_in(page, guarded.keys["bob"])
 
     await expect(page.locator(".prose")).to_contain_text("25 days")
+
+
+async def test_a_refusal_that_comes_late_asks_nobody_again(
+    stranger: Guest, guarded: Guarded
+) -> None:
+    page = await stranger.visit()
+    await sign_in(page, guarded.keys["bob"])
+    signed_in = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        refusal = await route.fetch()
+        await signed_in.wait()
+        await route.fulfill(response=refusal)
+
+    await page.context.clear_cookies()
+    await page.route("**/api/suggestions*", late, times=1)
+    await page.reload()
+    await sign_in(page, guarded.keys["bob"])
+    signed_in.set()
+
+    await expect(page.get_by_role("button", name="pay and benefits")).to_be_visible()
+    await expect(page.locator("dialog.sign-in")).to_have_count(0)
 
 
 async def test_somebody_else_who_signs_in_sees_nothing_of_it(

@@ -13,6 +13,7 @@ export class ServiceError extends Error {
 }
 
 let signIn = null;
+let signIns = 0;
 
 /** Let `ask()` be called where the service wants to know who somebody is; then it is asked again. */
 export function whenSignedOut(ask) {
@@ -40,11 +41,14 @@ export function jsonOptions(method, body) {
 /** Return the response, once there is one that is no failure. */
 export async function send(address, options = {}) {
   for (;;) {
+    const before = signIns;
     const response = await attempt(address, options);
     if (response.ok) return response;
     const failure = await failureOf(response);
     if (response.status !== 401 || !signIn || options.signingIn) throw failure;
+    if (signIns > before) continue; // somebody signed in while the refusal was on its way
     await signIn();
+    signIns += 1;
   }
 }
 
