@@ -25,7 +25,7 @@ context, retrieve from the same RAGFlow server and stream the answer of the same
 with the same prompts. The servers are scripted and local, in processes of their own; so is
 each system, and only one works at a time. All take turns in every round, so that noise hits
 them alike. Only ours keeps the conversation, checks citations, bounds times and bears services
-that fail.
+that fail. It runs as `chatbot serve` runs it: Python looks for garbage less often.
 
 {versions}
 

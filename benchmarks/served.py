@@ -23,7 +23,7 @@ from langgraph_sdk import get_client
 from benchmarks.model_server import served
 from benchmarks.report import Report, Table, Target, progress
 from benchmarks.steps import MODEL, OF_SYSTEM, SECONDS, Services
-from benchmarks.systems import OURS, WAYS
+from benchmarks.systems import OURS
 from benchmarks.turn_figures import BY_HAND, CPU_BY_HAND, CPU_LIMIT, KINDS
 from benchmarks.workers import working
 from tests.servers.chatbot import chatbot_server
@@ -74,8 +74,7 @@ def cpu_of(pid: int) -> float:
 def ways(services: Services) -> Iterator[Mapping[str, Crowd]]:
     """Start each way and yield what asks a crowd and returns the CPU of one turn."""
     with ExitStack() as stack:
-        alone = {name: services for name in (BY_HAND, OURS) if name in WAYS}
-        workers = stack.enter_context(working(alone))
+        workers = stack.enter_context(working(dict.fromkeys((BY_HAND, OURS), services)))
         crowds: dict[str, Crowd] = {}
         for name, worker in workers.items():
             crowds[name] = lambda worker=worker: float(

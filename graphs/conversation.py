@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
@@ -12,18 +12,9 @@ from typing import Any, TypedDict, Unpack, cast
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from chatbot.domain import (
-    Assistant,
-    Findings,
-    Intent,
-    SourceFile,
-    Turn,
-)
-from chatbot.domain import permitted as those_permitted
+from chatbot.domain import Intent, Turn
 from chatbot.errors import InputError
 from chatbot.events import Event, error_data
-from chatbot.images.image import Image, is_name
-from chatbot.images.policy import ImagePolicy
 from chatbot.ports import Ports
 from chatbot.settings import Settings
 from chatbot.tasks import end
@@ -32,8 +23,8 @@ from graphs.images import addresses_of, message_of
 from graphs.intake import PERMITTED, chosen_before
 from graphs.keeping import SAVE_SECONDS, as_known, keep
 from graphs.listening import LISTENER, Listener
-from graphs.reviews import Reviews
-from graphs.sessions import session_of, user_of
+from graphs.parts import Parts
+from graphs.sessions import session_of
 from graphs.state import ChatInput, Context
 from graphs.tracing import thread_of
 
@@ -80,7 +71,7 @@ class Answer:
         return self.text
 
 
-class Chatbot(Reviews):
+class Chatbot(Parts):
     """Answers questions, one turn at a time, and knows the conversations.
 
     `graph` is the compiled state machine, for `ainvoke` and `astream` with a `Context`.
@@ -89,15 +80,6 @@ class Chatbot(Reviews):
     def __init__(self, ports: Ports) -> None:
         self.graph: ChatGraph = build_graph(ports)
         super().__init__(ports)
-
-    @property
-    def model_name(self) -> str:
-        """The name of the model that answers, or of its kind."""
-        model = self._ports.model
-        if endpoints := getattr(model, "endpoints", ()):
-            return ", ".join(dict.fromkeys(endpoint.model for endpoint in endpoints))
-        named = model._identifying_params.get("model_name")  # noqa: SLF001 - LangChain's way to tell
-        return str(named or model._llm_type)  # noqa: SLF001 - as above
 
     async def stream(
         self, question: str, *, turn_id: str | None = None, **choices: Unpack[Choices]
@@ -175,77 +157,6 @@ class Chatbot(Reviews):
         as_before = {**chosen_before(turn, question), "images": addresses_of(turn)}
         chosen = cast("Options", {**as_before, **options})
         return self.stream(question, session_id=session_id, replaces=turn.id, **chosen)
-
-    async def assistants(
-        self, *, permitted: Collection[str] | None = None
-    ) -> Sequence[Assistant]:
-        """Return the parts of the knowledge that can be asked, by name if any are named.
-
-        Raises:
-            KnowledgeBaseError: The list could not be read.
-        """
-        return those_permitted(await self._ports.knowledge.assistants(), permitted)
-
-    async def search(
-        self, query: str, *, assistants: Sequence[Assistant], limit: int = 6
-    ) -> Findings:
-        """Return the passages about the query, without asking any model.
-
-        Raises:
-            KnowledgeBaseError: None of the assistants could be asked.
-        """
-        return await self._ports.knowledge.search(query, assistants=assistants, limit=limit)
-
-    async def document(
-        self, document_id: str, *, permitted: Collection[str] | None = None
-    ) -> SourceFile | None:
-        """Return the file behind a citation, or nothing if no permitted assistant has it.
-
-        Raises:
-            KnowledgeBaseError: The file could not be read.
-        """
-        assistants = await self.assistants(permitted=permitted)
-        return await self._ports.knowledge.document(document_id, assistants=assistants)
-
-    async def health(self) -> dict[str, str]:
-        """Return, for each part that is degraded now, the reason."""
-        found = {
-            "history": await self._ports.history.check(),
-            "knowledge": await self._ports.knowledge.check(),
-        }
-        endpoints = self.endpoints()
-        if endpoints and not any(each["state"] == "ready" for each in endpoints):
-            found["model"] = "Every endpoint of the model has failed lately and rests."
-        missing = self._ports.tool_servers.missing if self._ports.tool_servers else {}
-        found["tools"] = " ".join(
-            f"The tools of {name} cannot be used: {reason}." for name, reason in missing.items()
-        )
-        return {part: reason for part, reason in found.items() if reason}
-
-    def endpoints(self) -> list[dict[str, Any]]:
-        """Return how each endpoint of the model does; see `EndpointState`."""
-        states = getattr(self._ports.model, "states", None)
-        return [] if states is None else [asdict(state) for state in states()]
-
-    @property
-    def image_policy(self) -> ImagePolicy:
-        """Which images a question may have."""
-        return self._ports.image_policy
-
-    @property
-    def sees_images(self) -> bool:
-        """Whether a question may have images at all: an endpoint of the model reads them."""
-        return self._ports.sees_images
-
-    async def image(self, name: str, *, user_id: str | None = None) -> Image | None:
-        """Return an image of a question or an answer of the user, while it is kept.
-
-        Raises:
-            HistoryError: It could not be looked for.
-        """
-        if self._ports.images is None or not is_name(name):
-            return None
-        return await self._ports.images.find_image(user_of(user_id), name)
 
     def _thread(self, choices: Choices) -> dict[str, Any]:
         """Return what the runs of a trace tell of its session, if that has the right form."""
