@@ -130,9 +130,11 @@ class Rotation:
         until = now + min(max(seconds, SHORTEST_REST), LONGEST_REST)
         firm = error.kind in _FIRM or error.retry_after is not None
         firm = firm or (error.kind in _FIRM_BEFORE_AN_ANSWER and not begun)
-        longer = until >= turn.rests_until
-        # Else another call has met something that lasts longer, or that is more certain.
-        if longer if firm == turn.firm else firm or turn.rests_until <= now:
+        if firm == turn.firm:
+            counts = until >= turn.rests_until
+        else:
+            counts = firm or turn.rests_until <= now
+        if counts:  # else another call has met something that lasts longer, or is more certain
             turn.rests_until, turn.error, turn.firm = until, error.kind, firm
 
     def abandoned(self, index: int) -> None:
